@@ -1,0 +1,1 @@
+//! toolgate on one machine: SQLite store, local files, guarded HTTP client and the server.

@@ -1,0 +1,1 @@
+//! Demo backends for toolgate: support desk, feature flags, files and web fetch.

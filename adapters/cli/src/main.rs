@@ -1,0 +1,2 @@
+//! The `toolgate` binary.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Tamper-evident audit entries: canonical bytes, hash chains and their verification.

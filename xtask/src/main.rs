@@ -1,0 +1,2 @@
+//! Runs the suites.
+fn main() {}
