@@ -1,2 +1,63 @@
-//! Runs the suites.
-fn main() {}
+//! Runs toolgate's suites and checks: `cargo xtask help` lists them.
+//!
+//! People and CI run the same commands, so that a green run here is a green run there.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line tool talks to its user"
+)]
+
+mod clients;
+mod house;
+mod metadata;
+mod shell;
+mod spec;
+mod suites;
+
+use std::process::ExitCode;
+
+use crate::shell::Shell;
+
+const HELP: &str = "\
+usage: cargo xtask <command>
+
+commands:
+  test [--full] [SUITE…]  run the suites in order, or only those named
+  spec                    compare docs/spec with the tests that it names
+  house                   check the rules that the compiler does not know
+  clients                 drive the built binary with the official MCP clients
+  help                    this text
+
+`test --full` adds the long tier: every feature alone and many more property cases.
+The exit code is 0 if every suite passed, 1 if one failed, 2 for a wrong command line.";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let shell = Shell::at_workspace_root();
+    let (suites, flags) = match args.as_slice() {
+        ["test", rest @ ..] => match suites::chosen(rest) {
+            Ok(suites) => (suites, rest),
+            Err(error) => return usage(&error),
+        },
+        [name @ ("spec" | "house" | "clients")] => match suites::chosen(&[name]) {
+            Ok(suites) => (suites, [].as_slice()),
+            Err(error) => return usage(&error),
+        },
+        ["help" | "--help" | "-h"] | [] => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        [other, ..] => return usage(&format!("unknown command or arguments: `{other}`")),
+    };
+    if flags.contains(&"--full") {
+        println!("xtask: full run");
+    }
+    suites::run(&shell, &suites)
+}
+
+fn usage(error: &str) -> ExitCode {
+    eprintln!("xtask: {error}\n\n{HELP}");
+    ExitCode::from(2)
+}
