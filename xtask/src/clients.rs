@@ -156,7 +156,7 @@ impl Kit {
             }
             Tongue::Python => {
                 let mut command = Command::new(&self.interpreter);
-                command.args(["-u", "-W", "error::UserWarning"]);
+                command.arg("-u");
                 command
                     .arg(self.python.join(script))
                     .current_dir(&self.python);
