@@ -125,6 +125,7 @@ async def a_hidden_tool_looks_like_no_tool(run):
     assert (hidden.code, hidden.data) == (absent.code, absent.data)
 
 
+# spec: DE-04
 async def a_pending_call_is_a_valid_result(run):
     run.args = {"id": run.tickets[0]["id"], "body": run.body}
     result = await run.support.call_tool("tickets_comment", run.args)

@@ -130,6 +130,7 @@ async function aHiddenToolLooksLikeNoTool({ support }) {
   );
 }
 
+// spec: DE-04
 async function aPendingCallIsAValidResult({ support, shared }) {
   const args = { id: shared.tickets[0].id, body: shared.body };
   const result = await support.call("tickets_comment", args);
