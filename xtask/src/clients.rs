@@ -59,7 +59,7 @@ pub(crate) fn check(shell: &Shell) -> Result<(), String> {
     if failed.is_empty() {
         Ok(())
     } else {
-        Err(format!("failed: {}", failed.join(", ")))
+        Err(format!("not satisfied: {}", failed.join(", ")))
     }
 }
 

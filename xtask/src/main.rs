@@ -36,25 +36,19 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let shell = Shell::at_workspace_root();
-    let (suites, flags) = match args.as_slice() {
-        ["test", rest @ ..] => match suites::chosen(rest) {
-            Ok(suites) => (suites, rest),
-            Err(error) => return usage(&error),
-        },
-        [name @ ("spec" | "house" | "clients")] => match suites::chosen(&[name]) {
-            Ok(suites) => (suites, [].as_slice()),
-            Err(error) => return usage(&error),
-        },
+    let chosen = match args.as_slice() {
+        ["test", rest @ ..] => suites::chosen(rest),
+        [name @ ("spec" | "house" | "clients")] => suites::chosen(&[name]),
         ["help" | "--help" | "-h"] | [] => {
             println!("{HELP}");
             return ExitCode::SUCCESS;
         }
         [other, ..] => return usage(&format!("unknown command or arguments: `{other}`")),
     };
-    if flags.contains(&"--full") {
-        println!("xtask: full run");
+    match chosen {
+        Ok(suites) => suites::run(&shell, &suites),
+        Err(error) => usage(&error),
     }
-    suites::run(&shell, &suites)
 }
 
 fn usage(error: &str) -> ExitCode {
