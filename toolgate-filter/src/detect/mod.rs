@@ -1,0 +1,160 @@
+//! Finds what the rules describe in a text that was stripped already.
+//!
+//! One automaton over literals, built at first use, proposes places; a small matcher for each rule
+//! then looks at a bounded window or at text that no other match will look at again, so that the
+//! whole stays linear in the length of the text.
+
+mod contact;
+mod credential;
+mod label;
+mod number;
+mod phrase;
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
+use crate::Kind;
+use crate::rules::{MARKUP, PHRASES, Phrase, RuleId, TOKENS, Token};
+
+/// A match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hit {
+    pub(crate) rule: RuleId,
+    /// What is to be removed, or what was read as an order.
+    pub(crate) span: Range<usize>,
+    /// Where the evidence for it begins: the label of a value, for instance.
+    pub(crate) from: usize,
+}
+
+impl Hit {
+    fn new(rule: RuleId, span: Range<usize>) -> Self {
+        Self {
+            rule,
+            from: span.start,
+            span,
+        }
+    }
+}
+
+/// Every match in `text`, in no particular order.
+pub(crate) fn detect(text: &str, pii: bool) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    literals(text, &mut hits);
+    if pii {
+        contact::emails(text, &mut hits);
+        number::numbers(text, &mut hits);
+    }
+    hits
+}
+
+/// What a literal of the automaton announces.
+enum Clue {
+    Armour,
+    Jwt,
+    Label,
+    Markup,
+    Phrase(Vec<&'static Phrase>),
+    Scheme(RuleId),
+    Token(&'static Token),
+    UrlPassword,
+}
+
+struct Scanner {
+    literals: AhoCorasick,
+    clues: Vec<Clue>,
+}
+
+fn literals(text: &str, hits: &mut Vec<Hit>) {
+    let Some(scanner) = scanner() else { return };
+    // Matches of these two rules have no bounded length: what one has read, no other reads again.
+    let mut armour_until = 0;
+    let mut label_until = 0;
+    for found in scanner.literals.find_overlapping_iter(text) {
+        let (start, end) = (found.start(), found.end());
+        let hit = match scanner.clues.get(found.pattern().as_usize()) {
+            Some(Clue::Token(token)) => credential::token(text, start, end, token),
+            Some(Clue::Label) if start >= label_until => {
+                let hit = label::value(text, start, end);
+                if let Some(hit) = &hit {
+                    label_until = hit.span.end;
+                }
+                hit
+            }
+            Some(Clue::Phrase(phrases)) => phrases
+                .iter()
+                .find_map(|phrase| phrase::matches(text, start, end, phrase)),
+            Some(Clue::Jwt) => credential::jwt(text, start),
+            Some(Clue::Armour) if start >= armour_until => {
+                let hit = credential::armour(text, start, end);
+                if let Some(hit) = &hit {
+                    armour_until = hit.span.end;
+                }
+                hit
+            }
+            Some(Clue::UrlPassword) => credential::url_password(text, start, end),
+            Some(Clue::Scheme(rule)) => credential::scheme(text, start, end, *rule),
+            Some(Clue::Markup) => Some(Hit::new(RuleId::CHAT_MARKUP, start..end)),
+            Some(Clue::Armour | Clue::Label) | None => None,
+        };
+        hits.extend(hit);
+    }
+}
+
+/// The automaton; `None` cannot happen with these patterns, and would find nothing.
+fn scanner() -> Option<&'static Scanner> {
+    static SCANNER: OnceLock<Option<Scanner>> = OnceLock::new();
+    SCANNER.get_or_init(build).as_ref()
+}
+
+fn build() -> Option<Scanner> {
+    let mut patterns: Vec<&str> = Vec::new();
+    let mut clues = Vec::new();
+    let mut add = |literal, clue| {
+        patterns.push(literal);
+        clues.push(clue);
+    };
+    for token in TOKENS {
+        add(token.prefix, Clue::Token(token));
+    }
+    for word in label::TRIGGERS {
+        add(word, Clue::Label);
+    }
+    let mut firsts: Vec<&'static str> = PHRASES
+        .iter()
+        .flat_map(|p| p.first.iter().copied())
+        .collect();
+    firsts.sort_unstable();
+    firsts.dedup();
+    for word in firsts {
+        let phrases = PHRASES.iter().filter(|p| p.first.contains(&word)).collect();
+        add(word, Clue::Phrase(phrases));
+    }
+    for markup in MARKUP {
+        add(markup, Clue::Markup);
+    }
+    add("eyj", Clue::Jwt);
+    add("-----begin ", Clue::Armour);
+    add("---- begin ", Clue::Armour);
+    add("://", Clue::UrlPassword);
+    add("bearer", Clue::Scheme(RuleId::BEARER_TOKEN));
+    add("basic", Clue::Scheme(RuleId::BASIC_AUTH));
+    let literals = AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(&patterns)
+        .ok()?;
+    Some(Scanner { literals, clues })
+}
+
+/// Whether a match that crosses from one string into the next is to be believed, given what was
+/// found in the strings themselves.
+pub(crate) fn joins(hit: &Hit, joined: &str) -> bool {
+    match hit.rule.kind() {
+        Kind::Pii if hit.rule == RuleId::PHONE => joined
+            .get(hit.span.start..)
+            .is_some_and(|rest| rest.starts_with('+')),
+        _ => true,
+    }
+}

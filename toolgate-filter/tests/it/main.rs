@@ -1,0 +1,1 @@
+//! What the filter does, seen from outside.
