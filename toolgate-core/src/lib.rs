@@ -3,6 +3,7 @@
 //! Everything here is a pure function or a value: no I/O, no clock, no randomness.
 //! The time is an argument, entropy is an argument, and a deny is a value.
 
+pub mod approval;
 pub mod catalog;
 pub mod classify;
 pub mod digest;
@@ -10,8 +11,10 @@ pub mod id;
 pub mod json;
 pub mod judge;
 pub mod key;
+pub mod limits;
 pub mod policy;
 pub mod rules;
 pub mod schema;
 pub mod time;
+pub mod unit;
 pub mod verdict;
