@@ -27,7 +27,10 @@ pub const MOST_DEFINITION: usize = 64 * 1024;
 /// Where a source of tools comes from; fixed when it is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "a new provenance must break every match")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a new provenance must break every match"
+)]
 pub enum Provenance {
     /// Compiled into this process.
     Builtin,
@@ -230,13 +233,16 @@ impl Tool {
     /// Its output schema, if it has one.
     #[must_use]
     pub fn output_schema(&self) -> Option<&Value> {
-        self.definition.get("outputSchema").filter(|schema| schema.is_object())
+        self.definition
+            .get("outputSchema")
+            .filter(|schema| schema.is_object())
     }
 
     /// Its input schema compiled, at first use.
     #[must_use]
     pub fn arguments(&self) -> &ArgumentSchema {
-        self.arguments.get_or_init(|| ArgumentSchema::new(self.input_schema()))
+        self.arguments
+            .get_or_init(|| ArgumentSchema::new(self.input_schema()))
     }
 }
 
@@ -263,7 +269,11 @@ impl Catalog {
         for name in &collided {
             kept.remove(name);
         }
-        Self { tools: kept, collided, truncated }
+        Self {
+            tools: kept,
+            collided,
+            truncated,
+        }
     }
 
     /// The tool of that shown name.
@@ -301,7 +311,13 @@ fn shown_name(source: &Source, wire: &WireName) -> Option<ToolName> {
     let safe: String = wire
         .as_str()
         .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '-' {
+                c
+            } else {
+                '_'
+            }
+        })
         .collect();
     let whole = match source.provenance {
         Provenance::Builtin => safe.clone(),
@@ -325,7 +341,11 @@ mod tests {
     use super::*;
 
     fn tool(id: &str, provenance: Provenance, definition: &str) -> Tool {
-        let source = Source { id: id.parse().unwrap(), provenance, trust: Trust::Byo };
+        let source = Source {
+            id: id.parse().unwrap(),
+            provenance,
+            trust: Trust::Byo,
+        };
         Tool::new(&source, definition).unwrap()
     }
 
@@ -357,7 +377,13 @@ mod tests {
 
     #[test]
     fn two_tools_under_one_name_are_both_left_out() {
-        let make = || Arc::new(tool("gh", Provenance::User, r#"{"name":"a","inputSchema":{}}"#));
+        let make = || {
+            Arc::new(tool(
+                "gh",
+                Provenance::User,
+                r#"{"name":"a","inputSchema":{}}"#,
+            ))
+        };
         let catalog = Catalog::new([make(), make()], false);
         assert_eq!(catalog.iter().count(), 0);
         assert_eq!(catalog.collided().len(), 1);

@@ -19,7 +19,10 @@ const OPEN_WORLD: &str = "openWorldHint";
 /// What calling a tool does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "a third mode must break every match")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a third mode must break every match"
+)]
 pub enum Mode {
     /// It may change something: it goes to the queue first.
     Action,
@@ -30,7 +33,10 @@ pub enum Mode {
 /// Whose word a tool's mode rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "each source of a mode is shown to people")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "each source of a mode is shown to people"
+)]
 pub enum ClassifiedBy {
     /// The tool's own code in this process.
     Builtin,
@@ -73,13 +79,24 @@ pub struct Classified {
 #[must_use]
 pub fn classify(definition: &Value, provenance: Provenance, trust: Trust) -> Classified {
     let hints = definition.get("annotations").and_then(Value::as_object);
-    let hint = |name: &str| hints.and_then(|hints| hints.get(name)).and_then(Value::as_bool);
+    let hint = |name: &str| {
+        hints
+            .and_then(|hints| hints.get(name))
+            .and_then(Value::as_bool)
+    };
     let read_only = hint(READ_ONLY) == Some(true);
     let vouched = trust == Trust::Vetted;
-    let name = definition.get("name").and_then(Value::as_str).unwrap_or_default();
+    let name = definition
+        .get("name")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let declared = hints.is_some_and(|hints| hints.values().any(Value::is_boolean));
     Classified {
-        mode: if read_only { Mode::Observation } else { Mode::Action },
+        mode: if read_only {
+            Mode::Observation
+        } else {
+            Mode::Action
+        },
         classified_by: match provenance {
             Provenance::Builtin => ClassifiedBy::Builtin,
             _ if declared => ClassifiedBy::ServerAnnotation,
@@ -98,7 +115,10 @@ pub fn classify(definition: &Value, provenance: Provenance, trust: Trust) -> Cla
 #[must_use]
 pub fn published(definition: &Value, classified: &Classified) -> Value {
     let sent = definition.get("annotations").and_then(Value::as_object);
-    let kept = |name: &str| sent.and_then(|sent| sent.get(name)).and_then(Value::as_bool);
+    let kept = |name: &str| {
+        sent.and_then(|sent| sent.get(name))
+            .and_then(Value::as_bool)
+    };
     let reads = classified.mode == Mode::Observation;
     let mut hints = Map::new();
     hints.insert(READ_ONLY.to_owned(), Value::Bool(reads));
@@ -107,7 +127,10 @@ pub fn published(definition: &Value, classified: &Classified) -> Value {
         Value::Bool(!reads && kept(DESTRUCTIVE).unwrap_or(true)),
     );
     hints.insert(IDEMPOTENT.to_owned(), Value::Bool(classified.idempotent));
-    hints.insert(OPEN_WORLD.to_owned(), Value::Bool(kept(OPEN_WORLD).unwrap_or(true)));
+    hints.insert(
+        OPEN_WORLD.to_owned(),
+        Value::Bool(kept(OPEN_WORLD).unwrap_or(true)),
+    );
     Value::Object(hints)
 }
 
@@ -123,16 +146,65 @@ pub fn declare(mode: Mode, destructive: bool, idempotent: bool, open_world: bool
 }
 
 const MUTATING: &[&str] = &[
-    "add", "append", "apply", "approve", "archive", "cancel", "clear", "close", "commit", "create",
-    "delete", "deploy", "destroy", "disable", "drop", "edit", "enable", "exec", "execute", "grant",
-    "insert", "install", "kill", "merge", "modify", "move", "patch", "pay", "post", "publish",
-    "purge", "push", "put", "remove", "rename", "replace", "reset", "restart", "revoke", "run",
-    "save", "send", "set", "start", "stop", "submit", "transfer", "truncate", "uninstall",
-    "update", "upload", "upsert", "write",
+    "add",
+    "append",
+    "apply",
+    "approve",
+    "archive",
+    "cancel",
+    "clear",
+    "close",
+    "commit",
+    "create",
+    "delete",
+    "deploy",
+    "destroy",
+    "disable",
+    "drop",
+    "edit",
+    "enable",
+    "exec",
+    "execute",
+    "grant",
+    "insert",
+    "install",
+    "kill",
+    "merge",
+    "modify",
+    "move",
+    "patch",
+    "pay",
+    "post",
+    "publish",
+    "purge",
+    "push",
+    "put",
+    "remove",
+    "rename",
+    "replace",
+    "reset",
+    "restart",
+    "revoke",
+    "run",
+    "save",
+    "send",
+    "set",
+    "start",
+    "stop",
+    "submit",
+    "transfer",
+    "truncate",
+    "uninstall",
+    "update",
+    "upload",
+    "upsert",
+    "write",
 ];
 
 fn says_it_changes(name: &str) -> bool {
-    words(name).iter().any(|word| MUTATING.contains(&word.as_str()))
+    words(name)
+        .iter()
+        .any(|word| MUTATING.contains(&word.as_str()))
 }
 
 fn words(name: &str) -> Vec<String> {
@@ -172,7 +244,10 @@ mod tests {
             assert_eq!(classify(&tool, Provenance::User, Trust::Byo).mode, mode);
         }
         let bare = classify(&json!({"name": "x"}), Provenance::User, Trust::Vetted);
-        assert_eq!((bare.mode, bare.classified_by), (Mode::Action, ClassifiedBy::Default));
+        assert_eq!(
+            (bare.mode, bare.classified_by),
+            (Mode::Action, ClassifiedBy::Default)
+        );
         assert!(!bare.auto_eligible);
     }
 
@@ -185,9 +260,11 @@ mod tests {
                 for destructive in states {
                     for idempotent in states {
                         let mut hints = Map::new();
-                        for (name, value) in
-                            [(READ_ONLY, read), (DESTRUCTIVE, destructive), (IDEMPOTENT, idempotent)]
-                        {
+                        for (name, value) in [
+                            (READ_ONLY, read),
+                            (DESTRUCTIVE, destructive),
+                            (IDEMPOTENT, idempotent),
+                        ] {
                             value.map(|value| hints.insert(name.to_owned(), value.into()));
                         }
                         let tool = json!({"name": "x", "annotations": hints});

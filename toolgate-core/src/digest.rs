@@ -103,5 +103,7 @@ impl From<Digest> for String {
 
 /// Twenty bytes as 32 characters of `[a-z2-7]` (RFC 4648 base32 in lower case, no padding).
 pub(crate) fn base32(bytes: &[u8; 20]) -> String {
-    data_encoding::BASE32_NOPAD.encode(bytes).to_ascii_lowercase()
+    data_encoding::BASE32_NOPAD
+        .encode(bytes)
+        .to_ascii_lowercase()
 }

@@ -12,7 +12,10 @@ use crate::classify::Mode;
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "a new outcome must break every match")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a new outcome must break every match"
+)]
 pub enum Decision {
     /// It runs at once.
     Run,
@@ -208,7 +211,12 @@ impl Verdict {
     #[must_use]
     pub fn hidden() -> Self {
         let reason = Reason::new(Code::Hidden, "there is no such tool", Retry::Never);
-        Self { decision: Decision::Hidden, reasons: vec![reason], mode: None, classified_by: None }
+        Self {
+            decision: Decision::Hidden,
+            reasons: vec![reason],
+            mode: None,
+            classified_by: None,
+        }
     }
 
     /// Adds a contribution; the highest wins.
