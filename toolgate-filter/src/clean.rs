@@ -174,9 +174,11 @@ fn join(pieces: &mut [Piece], between: &str, pii: bool) {
         let known = || {
             parts.iter().any(|(i, part)| {
                 pieces.get(*i).is_some_and(|piece| {
-                    piece.hits.iter().any(|known| {
-                        known.rule.kind() == hit.rule.kind() && overlap(&known.span, part)
-                    })
+                    // What was removed already does not go on in the next string.
+                    piece.text.get(part.clone()).is_some_and(marker::contains)
+                        || piece.hits.iter().any(|known| {
+                            known.rule.kind() == hit.rule.kind() && overlap(&known.span, part)
+                        })
                 })
             })
         };

@@ -188,7 +188,12 @@ impl<'a> Walk<'a> {
         let mut out = Map::with_capacity(members.len());
         let mut copies = 1_usize;
         for (key, value) in members {
-            let (key, own) = self.key(key);
+            let (mut key, own) = self.key(key);
+            // Two keys that were told apart by what was removed alone must both stay.
+            while out.contains_key(&key) {
+                copies += 1;
+                key = format!("{key} ({copies})");
+            }
             let back = self.at.push(&key);
             if let Some(clean) = own {
                 let at = self.at.of_key();
@@ -223,13 +228,7 @@ impl<'a> Walk<'a> {
                 (_, _, value) => self.value(value, governs),
             };
             self.at.pop(back);
-            let mut name = key;
-            if out.contains_key(&name) {
-                // Two keys that were told apart by a secret alone must both stay.
-                copies += 1;
-                name = format!("{name} ({copies})");
-            }
-            out.insert(name, value);
+            out.insert(key, value);
         }
         out
     }

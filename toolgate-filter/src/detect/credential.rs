@@ -50,12 +50,17 @@ pub(super) fn jwt(text: &str, start: usize) -> Option<Hit> {
         .ok()?;
     let header: Value = serde_json::from_slice(&header).ok()?;
     let members = header.as_object()?;
+    let encrypted = members.contains_key("enc");
     let payload_end = header_end + 1 + run(text, header_end + 1, usize::MAX, url);
-    if payload_end == header_end + 1 || byte(text, payload_end) != b'.' {
+    if payload_end == header_end + 1 && !encrypted || byte(text, payload_end) != b'.' {
         return None;
     }
     let mut end = payload_end + 1 + run(text, payload_end + 1, usize::MAX, url);
-    if members.contains_key("enc") {
+    // Without a signature, the payload must show that it is one.
+    if end == payload_end + 1 && !slice(text, header_end + 1..payload_end).starts_with("eyJ") {
+        return None;
+    }
+    if encrypted {
         for _ in 0..2 {
             let more = if byte(text, end) == b'.' {
                 run(text, end + 1, usize::MAX, url)
@@ -78,7 +83,7 @@ pub(super) fn armour(text: &str, start: usize, end: usize) -> Option<Hit> {
         return None;
     }
     let mut from = end + name;
-    while let Some(at) = text.get(from..).and_then(|rest| find_end(rest)) {
+    while let Some(at) = text.get(from..).and_then(find_end) {
         let close = from + at;
         let name = run(text, close, LONGEST_NAME, |b| {
             b.is_ascii_alphanumeric() || b == b' '

@@ -353,7 +353,7 @@ fn plausible(text: &str, label: Label, joint: Joint, found: &Found) -> bool {
 
 /// Calls, paths of names, variables and types.
 fn is_code(text: &str, found: &Found) -> bool {
-    let value = slice(text, found.span.clone());
+    let value = marker::skip(slice(text, found.span.clone()));
     let first = value.chars().next().unwrap_or(' ');
     let second = value.chars().nth(1).unwrap_or(' ');
     let names = |b: u8| b.is_ascii_alphanumeric() || b"_.:>-".contains(&b);

@@ -82,9 +82,7 @@ fn literals(text: &str, hits: &mut Vec<Hit>) {
                 }
                 hit
             }
-            Some(Clue::Phrase(phrases)) => phrases
-                .iter()
-                .find_map(|phrase| phrase::matches(text, start, end, phrase)),
+            Some(Clue::Phrase(phrases)) => phrase::matches(text, start, end, phrases),
             Some(Clue::Jwt) => credential::jwt(text, start),
             Some(Clue::Armour) if start >= armour_until => {
                 let hit = credential::armour(text, start, end);

@@ -61,7 +61,8 @@ fn groups(text: &str, start: usize) -> Vec<Range<usize>> {
 /// A card number at the first group: how many groups it takes, and where it stands.
 fn card(text: &str, groups: &[Range<usize>], whole: bool) -> Option<(usize, Range<usize>)> {
     let first = groups.first()?;
-    if !card_may_start(text, first.start) {
+    // Small groups make a card only if nothing else stands in the line.
+    if !card_may_start(text, first.start) || first.len() < 4 && !whole {
         return None;
     }
     let mut digits = [0_u8; 20];
@@ -141,7 +142,7 @@ fn is_card(digits: &[u8]) -> bool {
         .iter()
         .take(4)
         .fold(0_u16, |n, d| n * 10 + u16::from(*d));
-    sum % 10 == 0
+    sum.is_multiple_of(10)
         && ISSUERS.iter().any(|(prefixes, lengths)| {
             prefixes.contains(&prefix) && lengths.contains(&digits.len())
         })
@@ -242,7 +243,8 @@ fn national(text: &str, groups: &[Range<usize>]) -> Option<(usize, usize)> {
             let previous = groups.get(taken - 1)?;
             let gap = slice(text, previous.end..group.start);
             let short = group.len() < 2 || group.len() > 8;
-            if !matches!(gap, " " | "\u{a0}" | "/" | ") ") && !(taken == 1 && gap == "-") || short {
+            let usual = matches!(gap, " " | "\u{a0}" | "/" | ") ") || taken == 1 && gap == "-";
+            if short || !usual {
                 break;
             }
         }

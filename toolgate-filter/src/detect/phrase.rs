@@ -7,34 +7,34 @@ use crate::marker;
 use crate::rules::{Phrase, Step};
 use crate::text::{byte, byte_before, char_at, floor, slice};
 
-/// The phrase whose first word is at `start..end`.
-pub(super) fn matches(text: &str, start: usize, end: usize, phrase: &Phrase) -> Option<Hit> {
+/// The first of `phrases` that the text goes on with after its first word at `start..end`.
+pub(super) fn matches(
+    text: &str,
+    start: usize,
+    end: usize,
+    phrases: &[&'static Phrase],
+) -> Option<Hit> {
     if is_word(byte_before(text, start)) || is_word(byte(text, end)) {
         return None;
     }
     let words = Words::after(text, end);
-    let last = follow(text, words.as_slice(), phrase.then)?;
-    Some(Hit::new(phrase.rule, start..last))
+    phrases.iter().find_map(|phrase| {
+        let last = follow(text, words.as_slice(), phrase.then)?;
+        Some(Hit::new(phrase.rule, start..last))
+    })
 }
 
 /// The end of the match of `steps` against the words, or `None`.
 ///
-/// A step may take a later word than the first that fits; with at most sixteen words and four
-/// steps the search stays small.
+/// A step may take a later word than the first that fits; with so few words and steps the search
+/// stays small.
 fn follow(text: &str, words: &[Range<usize>], steps: &[Step]) -> Option<usize> {
     let (step, more) = steps.split_first()?;
-    let (skip, fits): (usize, &dyn Fn(&Range<usize>) -> Option<usize>) = match step {
-        Step::Within(skip, set) => (*skip, &|word| {
-            let found = slice(text, word.clone());
-            set.iter()
-                .any(|w| w.eq_ignore_ascii_case(found))
-                .then_some(word.end)
-        }),
-        Step::Name(skip) => (*skip, &|word| is_name(text, word).then_some(word.end)),
-        Step::Address(skip) => (*skip, &|word| address(text, word)),
-    };
+    let (Step::Within(skip, _) | Step::Name(skip) | Step::Address(skip)) = step;
     for (i, word) in words.iter().enumerate().take(skip + 1) {
-        let Some(end) = fits(word) else { continue };
+        let Some(end) = fits(text, word, step) else {
+            continue;
+        };
         if more.is_empty() {
             return Some(end);
         }
@@ -44,6 +44,20 @@ fn follow(text: &str, words: &[Range<usize>], steps: &[Step]) -> Option<usize> {
         }
     }
     None
+}
+
+/// Where the step ends that takes this word.
+fn fits(text: &str, word: &Range<usize>, step: &Step) -> Option<usize> {
+    match step {
+        Step::Within(_, set) => {
+            let found = slice(text, word.clone());
+            set.iter()
+                .any(|w| w.eq_ignore_ascii_case(found))
+                .then_some(word.end)
+        }
+        Step::Name(_) => is_name(text, word).then_some(word.end),
+        Step::Address(_) => address(text, word),
+    }
 }
 
 /// The next words of one sentence.
@@ -138,5 +152,5 @@ fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_' || b == b'-'
 }
 
-const MOST: usize = 20;
+const MOST: usize = 16;
 const WINDOW: usize = 240;

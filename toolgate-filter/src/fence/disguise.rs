@@ -7,6 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::strip::is_unseen;
+use crate::trace::Edit;
 
 /// One character as read, and the bytes that it was read from.
 #[derive(Debug, Clone)]
@@ -15,13 +16,21 @@ pub(super) struct Unit {
     pub(super) span: Range<usize>,
 }
 
-/// Reads a whole text.
+/// Reads a whole text, without the spans in `cuts`, which are sorted.
 ///
 /// Each round undoes one layer of escapes, wherever it stands, until no escape is left.
-pub(super) fn read(text: &str) -> Vec<Unit> {
+pub(super) fn read(text: &str, cuts: &[Edit]) -> Vec<Unit> {
     let mut units = Vec::with_capacity(text.len());
+    let mut cuts = cuts
+        .iter()
+        .filter(|cut| cut.with.is_empty())
+        .map(|cut| &cut.span)
+        .peekable();
     for (at, c) in text.char_indices() {
-        fold(c, at..at + c.len_utf8(), &mut units);
+        while cuts.next_if(|cut| cut.end <= at).is_some() {}
+        if cuts.peek().is_none_or(|cut| at < cut.start) {
+            fold(c, at..at + c.len_utf8(), &mut units);
+        }
     }
     for _ in 0..MOST_LAYERS {
         if !decode(&mut units) {

@@ -23,6 +23,7 @@ use std::ops::Range;
 
 use disguise::{Unit, is_bracket, is_line_end};
 
+use crate::strip;
 use crate::text::{byte, slice};
 use crate::trace::{Edit, apply};
 
@@ -91,10 +92,13 @@ pub fn defuse(text: &str) -> Cow<'_, str> {
     text
 }
 
-/// Whether a text has anything that can begin a tag or an escape.
+/// Whether a text has anything that can begin a tag or an escape, or hide something.
 fn may_disguise(text: &str) -> bool {
-    let odd = |b: u8| !b.is_ascii() || matches!(b, b'<' | b'&' | b'%' | b'\\');
-    text.bytes().any(odd)
+    let odd =
+        |b: u8| !b.is_ascii() || matches!(b, b'<' | b'&' | b'%' | b'\\' | 0x1b | 0x7f | 0..=8);
+    text.as_bytes()
+        .chunks(64)
+        .any(|block| block.iter().fold(false, |any, b| any | odd(*b)))
 }
 
 /// Forged notes in a text without any escape.
@@ -121,7 +125,20 @@ fn plain_notes(text: &str) -> Vec<Edit> {
 
 /// Tags and forged notes, read through every disguise.
 fn disguised(text: &str) -> Vec<Edit> {
-    let units = disguise::read(text);
+    let edits = tags_and_notes(&disguise::read(text, &[]));
+    if !edits.is_empty() {
+        return edits;
+    }
+    // A terminal would show the text without its control sequences.
+    let cuts = strip::cuts(text).unwrap_or_default().edits;
+    if cuts.is_empty() {
+        edits
+    } else {
+        tags_and_notes(&disguise::read(text, &cuts))
+    }
+}
+
+fn tags_and_notes(units: &[Unit]) -> Vec<Edit> {
     let mut edits: Vec<Edit> = Vec::new();
     let mut at = 0;
     let mut line_start = true;
@@ -159,16 +176,12 @@ fn tag(units: &[Unit]) -> Option<(usize, usize)> {
     let mut matched = 0;
     for (i, unit) in units.iter().enumerate().skip(1) {
         let wanted = char::from(byte(NAME, matched));
-        if unit.read == wanted {
-            matched += 1;
-        } else if wanted == '_' && matches!(unit.read, '-' | ' ' | '.' | ':') {
+        if unit.read == wanted || wanted == '_' && matches!(unit.read, '-' | '.' | ':') {
             matched += 1;
         } else if wanted == '_' && unit.read == 'o' {
             // The joint of the two words may be missing.
             matched += 2;
-        } else if matched > 0
-            || !(unit.read.is_whitespace() || matches!(unit.read, '/' | '!' | '?'))
-        {
+        } else if !(unit.read.is_whitespace() || matched == 0 && "/!?".contains(unit.read)) {
             return None;
         }
         if matched == NAME.len() {

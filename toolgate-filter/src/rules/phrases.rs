@@ -162,7 +162,33 @@ pub(crate) static PHRASES: &[Phrase] = &[
             Within(0, &["are"]),
             Within(0, &["now"]),
             Within(
-                4,
+                0,
+                &[
+                    "dan",
+                    "unrestricted",
+                    "jailbroken",
+                    "unfiltered",
+                    "uncensored",
+                    "root",
+                    "admin",
+                ],
+            ),
+        ],
+    ),
+    phrase(
+        "role-change",
+        &["you"],
+        &[
+            Within(0, &["are"]),
+            Within(0, &["now"]),
+            Within(
+                0,
+                &[
+                    "a", "an", "my", "our", "acting", "playing", "called", "named",
+                ],
+            ),
+            Within(
+                3,
                 &[
                     "ai",
                     "assistant",
