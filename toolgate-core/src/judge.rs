@@ -119,7 +119,7 @@ pub fn judge(
     let mut arguments = match read(raw) {
         Ok(arguments) => arguments,
         Err(reason) => {
-            verdict.contribute(Decision::Refuse, reason);
+            verdict.contribute(Decision::Refuse, *reason);
             return Judged {
                 verdict,
                 arguments: None,
@@ -169,23 +169,26 @@ fn refusals(
         .collect()
 }
 
-fn read(raw: &str) -> Result<Map<String, Value>, Reason> {
+fn read(raw: &str) -> Result<Map<String, Value>, Box<Reason>> {
     let malformed = |message: &str| Reason::new(Code::ArgumentsMalformed, message, Retry::Fixed);
     if raw.is_empty() {
         return Ok(Map::new());
     }
     if raw.len() > MOST_ARGUMENTS {
-        return Err(malformed("the arguments are larger than 64 KiB")
-            .expecting(json!({ "maxBytes": MOST_ARGUMENTS })));
+        let reason = malformed("the arguments are larger than 64 KiB");
+        return Err(Box::new(
+            reason.expecting(json!({ "maxBytes": MOST_ARGUMENTS })),
+        ));
     }
-    match parse_strict(raw) {
-        Ok(Value::Object(arguments)) => Ok(arguments),
-        Ok(_) => Err(malformed("the arguments are not a JSON object")),
+    let reason = match parse_strict(raw) {
+        Ok(Value::Object(arguments)) => return Ok(arguments),
+        Ok(_) => malformed("the arguments are not a JSON object"),
         Err(JsonError { kind, path }) if path.is_empty() => {
-            Err(malformed(&format!("the text of the arguments {kind}")))
+            malformed(&format!("the text of the arguments {kind}"))
         }
-        Err(error) => Err(malformed(&format!("the argument at {error}")).at(place(&error.path))),
-    }
+        Err(error) => malformed(&format!("the argument at {error}")).at(place(&error.path)),
+    };
+    Err(Box::new(reason))
 }
 
 fn check_schema(

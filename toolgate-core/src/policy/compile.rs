@@ -35,11 +35,10 @@ pub(super) fn compile(
     let mut policy = Policy::deny_all();
     for (name, said) in &document.tools {
         let path = format!("/tools/{}", pointer_escape(name));
-        if let Some(tool) = catalog.find(name) {
-            if said.approval == Some(Approval::Never) && !is_vouched(tool) {
-                let message = "may be `never` only for a tool that is built in or vetted";
-                errors.push(PolicyError::new(format!("{path}/approval"), message));
-            }
+        let is_byo = catalog.find(name).is_some_and(|tool| !is_vouched(tool));
+        if is_byo && said.approval == Some(Approval::Never) {
+            let message = "may be `never` only for a tool that is built in or vetted";
+            errors.push(PolicyError::new(format!("{path}/approval"), message));
         }
         let entry = entry(name, said, &path, catalog, errors);
         policy.tools.insert(name.clone(), entry);

@@ -74,14 +74,14 @@ impl ArgumentRules {
         let mut refusals = Vec::new();
         for (path, rule) in &self.rules {
             let selected = path.select(arguments);
-            if let Some(path) = selected.absent {
-                if !rule.optional() {
-                    refusals.push(Refusal {
-                        path,
-                        rule: "optional",
-                        expected: rule.expected(),
-                    });
-                }
+            if let Some(path) = selected.absent
+                && !rule.optional()
+            {
+                refusals.push(Refusal {
+                    path,
+                    rule: "optional",
+                    expected: rule.expected(),
+                });
             }
             for (path, value) in selected.values {
                 if let Err(key) = rule.check(value) {

@@ -125,18 +125,16 @@ impl Rule {
                 .map_err(|wrong| errors.extend(wrong))
                 .ok()
         });
-        if let Some(prefix) = document.prefix.as_deref() {
-            if let Err(message) = path::check_prefix(prefix) {
-                errors.push(RuleError::new("prefix", message));
-            }
+        if let Some(Err(message)) = document.prefix.as_deref().map(path::check_prefix) {
+            errors.push(RuleError::new("prefix", message));
         }
-        if let (Some(min), Some(max)) = (&document.min, &document.max) {
-            if min.as_f64() > max.as_f64() {
-                errors.push(RuleError::new(
-                    "min",
-                    "is above `max`, so nothing can match",
-                ));
-            }
+        if let (Some(min), Some(max)) = (&document.min, &document.max)
+            && min.as_f64() > max.as_f64()
+        {
+            errors.push(RuleError::new(
+                "min",
+                "is above `max`, so nothing can match",
+            ));
         }
         let listed = document.one_of.as_deref();
         match listed.map(<[Value]>::len) {
@@ -244,13 +242,13 @@ impl Rule {
                 format!("is for numbers and `{text}` is for strings, so nothing can match");
             errors.push(RuleError::new(number, message));
         }
-        if let (Some(prefix), Some(most)) = (&rule.prefix, rule.max_length) {
-            if prefix.chars().count() > usize::try_from(most).unwrap_or(usize::MAX) {
-                errors.push(RuleError::new(
-                    "maxLength",
-                    "is shorter than `prefix`, so nothing can match",
-                ));
-            }
+        if let (Some(prefix), Some(most)) = (&rule.prefix, rule.max_length)
+            && prefix.chars().count() > usize::try_from(most).unwrap_or(usize::MAX)
+        {
+            errors.push(RuleError::new(
+                "maxLength",
+                "is shorter than `prefix`, so nothing can match",
+            ));
         }
         if errors.is_empty() {
             for (at, value) in rule.one_of.iter().flatten().enumerate() {
