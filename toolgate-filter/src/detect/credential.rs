@@ -1,6 +1,6 @@
 //! Credentials that can be told by their own look.
 
-use data_encoding::{BASE64, BASE64_NOPAD, BASE64URL_NOPAD};
+use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD};
 use serde_json::Value;
 
 use super::Hit;
@@ -144,10 +144,14 @@ pub(super) fn scheme(text: &str, start: usize, end: usize, rule: RuleId) -> Opti
     let to = from + run(text, from, LONGEST_SCHEME, part);
     let value = text.get(from..to)?.trim_end_matches('.');
     let secret = if rule == RuleId::BASIC_AUTH {
-        let decoded = BASE64
-            .decode(value.as_bytes())
-            .or_else(|_| BASE64_NOPAD.decode(value.as_bytes()));
-        decoded.is_ok_and(|bytes| bytes.contains(&b':') && std::str::from_utf8(&bytes).is_ok())
+        // `user:password` in base64: padded to a multiple of four, and hardly ever lower case.
+        let base64 = |b: u8| b.is_ascii_alphanumeric() || b"+/=".contains(&b);
+        let mixed = value.bytes().skip(1).any(|b| !b.is_ascii_lowercase());
+        let decoded = BASE64_NOPAD.decode(value.as_bytes());
+        value.len() >= 8
+            && mixed
+            && (value.len().is_multiple_of(4) && value.bytes().all(base64)
+                || decoded.is_ok_and(|bytes| bytes.contains(&b':')))
     } else {
         value.len() >= 16 && value.bytes().any(|b| b.is_ascii_digit())
     };

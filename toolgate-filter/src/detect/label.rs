@@ -325,8 +325,15 @@ fn plausible(text: &str, label: Label, joint: Joint, found: &Found) -> bool {
     let alone = after.trim_start_matches([' ', '\t', '\r']);
     let alone = alone.is_empty() || alone.starts_with('\n');
     let listed = byte(text, found.span.end) == b',' || byte(text, found.span.end) == b';';
-    let strange = digit || symbol || upper && lower && !is_capitalised(trimmed);
-    let long = trimmed.len() >= 20 && !trimmed.contains(['_', '-', '.']);
+    let version = !label.strong && trimmed.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    if version && trimmed.contains('.') {
+        return false;
+    }
+    let humps = upper && lower && !is_capitalised(trimmed);
+    // In a list, letters alone are the name of a variable.
+    let named = listed && !label.strong && trimmed.bytes().all(|b| b.is_ascii_alphabetic());
+    let strange = digit || symbol || humps && !named;
+    let long = trimmed.len() >= 20 && !named && !trimmed.contains(['_', '-', '.']);
     if byte(text, found.span.end) == b':' && joint == Joint::Colon && !strange {
         // The next key of a nested document.
         return false;

@@ -223,6 +223,8 @@ fn north_american(text: &str, groups: &[Range<usize>]) -> Option<(usize, usize)>
     let starts = |group: &Range<usize>| (b'2'..=b'9').contains(&byte(text, group.start));
     let gap = slice(text, exchange.end..line.start);
     let even = matches!(gap, "-" | "." | " " | "\u{a0}");
+    let before = slice(text, area.end..exchange.start);
+    let even = even && (before == gap || before.starts_with(')'));
     // Two dots and three groups could be a version, but none has these lengths.
     let joined = groups
         .get(lead + 3)
@@ -243,7 +245,8 @@ fn national(text: &str, groups: &[Range<usize>]) -> Option<(usize, usize)> {
             let previous = groups.get(taken - 1)?;
             let gap = slice(text, previous.end..group.start);
             let short = group.len() < 2 || group.len() > 8;
-            let usual = matches!(gap, " " | "\u{a0}" | "/" | ") ") || taken == 1 && gap == "-";
+            let usual = matches!(gap, " " | "\u{a0}" | "/" | ") ")
+                || taken == 1 && gap == "-" && first.len() < 5;
             if short || !usual {
                 break;
             }
@@ -326,6 +329,8 @@ const ISSUERS: &[(std::ops::RangeInclusive<u16>, &[usize])] = &[
     (5893..=5893, &[13, 14, 15, 16, 17, 18, 19]),
     (6304..=6304, &[13, 14, 15, 16, 17, 18, 19]),
     (6759..=6763, &[13, 14, 15, 16, 17, 18, 19]),
+    (1800..=1800, &[15]),
+    (2131..=2131, &[15]),
     (2200..=2204, &[16]),
     (6060..=6099, &[16]),
 ];

@@ -113,7 +113,11 @@ fn ends_sentence(gap: &str) -> bool {
         char_at(gap, at + 1).is_none_or(|c| c.is_whitespace() || c == '"' || c == '\'')
             && gap.len() > at + 1
     });
-    stopped || gap.contains("\n\n")
+    // The end of a string in JSON or code ends what it says, too.
+    stopped
+        || ["\n\n", "\",", "\":", "\";"]
+            .iter()
+            .any(|end| gap.contains(end))
 }
 
 /// A word with an underscore, with a capital inside, or in quotes.

@@ -93,6 +93,7 @@ fn ordinary_text_raises_none() {
         "You are now ready to use the assistant.",
         "Act as a proxy between client and server.",
         "Users should ignore warnings above this line.",
+        "{\"about\": \"search and execute tools\", \"private\": true}",
         "See https://example.com/data for the data.",
     ] {
         assert_eq!(flags(text), Vec::<String>::new(), "in {text:?}");

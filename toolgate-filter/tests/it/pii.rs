@@ -126,6 +126,8 @@ fn other_numbers_are_no_phones() {
         "1 + 2 +3 = 6",
         "@@ -1415,5 +1415,6 @@",
         "1,415,555",
+        "Boston, MA 02110-1301, USA",
+        "clause 252.227-7013 (c)",
         "00:00:00,000",
     ] {
         keeps(text);

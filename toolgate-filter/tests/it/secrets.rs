@@ -318,6 +318,9 @@ fn prose_code_and_placeholders_are_no_values() {
         "if token != expected1 {",
         "Token: the next one to read",
         "tests pass: 12 fail: 3",
+        "'@scope/auth-token': 6.0.0",
+        "IssuerPrivateKey: exampleIssuerPrivateKey,",
+        "Basic Authentication is off",
         "postgres://app:${PASSWORD}@db.test/x",
     ] {
         keeps(text);
