@@ -145,8 +145,18 @@ impl ArgumentSchema {
         };
         let instance = Value::Object(arguments.clone());
         let mut faults = faults(&compiled.open, &instance);
-        if faults.is_empty() && closing == Closing::Closed {
-            faults = self.unnamed(&compiled.closed, &instance);
+        if closing == Closing::Closed {
+            let unnamed = if faults.is_empty() {
+                unnamed(&compiled.closed, &instance)
+            } else {
+                // What fails names nothing, so the schema's text says which names are misspelt.
+                let names = arguments.keys();
+                names
+                    .filter(|name| shape::excludes_name(&self.source, name))
+                    .cloned()
+                    .collect()
+            };
+            self.add_unnamed(unnamed, &mut faults);
         }
         if faults.is_empty() {
             Ok(())
@@ -190,22 +200,19 @@ impl ArgumentSchema {
         }
     }
 
-    fn unnamed(&self, closed: &Validator, instance: &Value) -> Vec<Fault> {
+    fn add_unnamed(&self, unnamed: BTreeSet<String>, faults: &mut Vec<Fault>) {
         let known = (!self.names.is_empty()).then(|| json!({ "arguments": self.names }));
         let known = known.filter(|known| known.to_string().len() <= MOST_EXPECTED);
-        let mut found = BTreeSet::new();
-        for error in closed.iter_errors(instance) {
-            found.extend(unexpected(&error).iter().cloned());
+        for name in unnamed {
+            let path = format!("/{}", json::pointer_escape(&name));
+            if faults.len() < MOST_FAULTS && !faults.iter().any(|fault| fault.path == path) {
+                faults.push(Fault {
+                    path,
+                    keyword: "unevaluatedProperties".to_owned(),
+                    expected: known.clone(),
+                });
+            }
         }
-        found
-            .into_iter()
-            .take(MOST_FAULTS)
-            .map(|name| Fault {
-                path: format!("/{}", json::pointer_escape(&name)),
-                keyword: "unevaluatedProperties".to_owned(),
-                expected: known.clone(),
-            })
-            .collect()
     }
 }
 
@@ -287,6 +294,13 @@ fn unexpected<'e>(error: &'e ValidationError<'_>) -> &'e [String] {
         }
         _ => &[],
     }
+}
+
+fn unnamed(closed: &Validator, instance: &Value) -> BTreeSet<String> {
+    let errors = closed.iter_errors(instance);
+    errors
+        .flat_map(|error| unexpected(&error).to_vec())
+        .collect()
 }
 
 fn drop_unexpected(validator: &Validator, arguments: &mut Map<String, Value>) -> Vec<String> {

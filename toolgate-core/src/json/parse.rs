@@ -247,7 +247,9 @@ impl<'t> Parser<'t> {
         };
         if self.limits.strict {
             if is_integer {
-                let exact = token.parse::<i64>().is_ok_and(|n| n.abs() <= MOST_INTEGER);
+                let exact = token
+                    .parse::<i64>()
+                    .is_ok_and(|n| n.unsigned_abs() <= MOST_INTEGER);
                 if !exact {
                     return Err(self.error(JsonErrorKind::Integer));
                 }
@@ -267,7 +269,7 @@ impl<'t> Parser<'t> {
 }
 
 /// 2^53 − 1: beyond it, readers that hold numbers as doubles see another integer.
-const MOST_INTEGER: i64 = 9_007_199_254_740_991;
+const MOST_INTEGER: u64 = 9_007_199_254_740_991;
 
 const ESCAPES: &[(&str, char)] = &[
     ("\"", '"'),

@@ -159,8 +159,9 @@ const NOT_A_HOST: &str =
 
 /// A host as addresses spell it.
 fn name(text: &str) -> Option<String> {
-    let is_plain =
-        !text.is_empty() && !text.contains(['*', '@', '%', '\\']) && !text.ends_with('.');
+    let is_plain = !text.is_empty()
+        && !text.contains(['*', '@', '%', '\\'])
+        && !text.split('.').any(str::is_empty);
     let host = is_plain.then(|| Host::parse(text).ok())??.to_string();
     // Only what an address gives back for that host can ever be equal to it.
     let address = Url::parse(&format!("https://{host}/")).ok()?;

@@ -124,6 +124,11 @@ pub(crate) fn at<'s>(root: &'s Value, segments: &[&str]) -> Place<'s> {
     }
 }
 
+/// Whether a schema rules out a top-level name.
+pub(crate) fn excludes_name(root: &Value, name: &str) -> bool {
+    matches!(at(root, &[name]), Place::Nowhere)
+}
+
 /// The kinds that may stand at a place.
 pub(crate) fn kinds_at(root: &Value, segments: &[&str]) -> Kinds {
     match at(root, segments) {
@@ -209,8 +214,10 @@ fn step<'s>(root: &'s Value, schema: &'s Value, segment: &str, is_top: bool) -> 
         if let Some(declared) = members.get("properties").and_then(Value::as_object) {
             if segment == "*" {
                 found.extend(declared.values());
+            } else if let Some(declared) = declared.get(segment) {
+                found.push(declared);
+                continue;
             }
-            found.extend(declared.get(segment));
         }
         if members.contains_key("patternProperties") {
             return Place::Anything;

@@ -1,0 +1,14 @@
+//! What the crate promises, through its public surface.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a test that cannot go on fails"
+)]
+
+mod json;
+mod judge;
+mod policy;
+mod rules;
+mod schema;
+mod support;
