@@ -1,0 +1,132 @@
+//! The last stage: the fence round untrusted text, and what `_meta` says of it.
+
+use serde_json::Map;
+use serde_json::Value;
+use serde_json::json;
+use toolgate_core::approval::Approval;
+use toolgate_core::policy::Fence;
+use toolgate_core::verdict::Code;
+use toolgate_core::verdict::Reason;
+use toolgate_core::verdict::Retry;
+use toolgate_filter::fence;
+use toolgate_filter::fence::FenceId;
+
+use super::Gate;
+use super::answer::OUTCOME;
+use super::answer::Reply;
+use super::answer::TRUST;
+use super::stage::Recorded;
+use super::stage::Shown;
+use crate::ports::EntropyError;
+use crate::upstream::Dispatched;
+
+impl Gate {
+    /// Hands a recorded result to the agent. `request` is the approval whose result it is.
+    pub(super) fn disclose(
+        &self,
+        recorded: Recorded,
+        fenced: Fence,
+        request: Option<(&Approval, bool)>,
+    ) -> Reply {
+        let (shown, findings) = recorded.into_parts();
+        let mut result = match shown {
+            Shown::Result(result) => result,
+            Shown::Withheld(notice) => {
+                let reason = Reason::new(Code::InjectionBlocked, notice, Retry::Never);
+                return Reply::refused(&reason);
+            }
+            Shown::Nothing(dispatched, why) => return Reply::refused(&no_result(dispatched, &why)),
+        };
+        let mut notes: Vec<String> = toolgate_filter::notes(&findings)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        let mut meta = Map::new();
+        meta.insert(TRUST.to_owned(), "untrusted".into());
+        if let Some((approval, replayed)) = request {
+            let at = approval.settled_at;
+            if replayed {
+                let at = at.map(|at| at.to_string()).unwrap_or_default();
+                notes.push(format!("not run again: this is the stored result of {at}"));
+            }
+            let outcome = json!({
+                "status": "applied",
+                "id": approval.id,
+                "settledAt": at,
+                "replayed": replayed,
+            });
+            meta.insert(OUTCOME.to_owned(), outcome);
+        }
+        if !notes.is_empty() {
+            meta.insert("toolgate/notes".to_owned(), json!(notes));
+        }
+        let Some(members) = result.as_object_mut() else {
+            return Reply::unavailable();
+        };
+        if fenced == Fence::On {
+            if self.wrap(members, &notes).is_err() {
+                return Reply::unavailable();
+            }
+        }
+        let kept = members
+            .entry("_meta")
+            .or_insert_with(|| Value::Object(Map::new()));
+        if let Some(kept) = kept.as_object_mut() {
+            kept.extend(meta);
+        } else {
+            *kept = Value::Object(meta);
+        }
+        Reply::Result(result)
+    }
+
+    /// Fences every text that a model reads; the notes stand before the first.
+    fn wrap(&self, result: &mut Map<String, Value>, notes: &[String]) -> Result<(), EntropyError> {
+        let blocks = result
+            .entry("content")
+            .or_insert_with(|| Value::Array(Vec::new()));
+        let Some(blocks) = blocks.as_array_mut() else {
+            *blocks = Value::Array(Vec::new());
+            return Ok(());
+        };
+        let mut notes = notes;
+        for block in blocks.iter_mut() {
+            if let Some(text) = readable(block) {
+                let id = FenceId::from_entropy(self.entropy::<16>()?);
+                *text = fence::wrap(text, &id, notes);
+                notes = &[];
+            }
+        }
+        if !notes.is_empty() {
+            let lines: Vec<String> = notes
+                .iter()
+                .map(|note| format!("toolgate: {note}"))
+                .collect();
+            blocks.insert(0, json!({"type": "text", "text": lines.join("\n")}));
+        }
+        Ok(())
+    }
+}
+
+/// The text of a text block, or of an embedded resource.
+fn readable(block: &mut Value) -> Option<&mut String> {
+    let kind = block.get("type").and_then(Value::as_str)?;
+    let place = match kind {
+        "text" => block.get_mut("text"),
+        "resource" => block
+            .get_mut("resource")
+            .and_then(|resource| resource.get_mut("text")),
+        _ => None,
+    };
+    match place {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+fn no_result(dispatched: Dispatched, why: &str) -> Reason {
+    let retry = match dispatched {
+        Dispatched::No => Retry::After,
+        Dispatched::Maybe => Retry::After,
+    };
+    Reason::new(Code::UpstreamUnavailable, why, retry)
+}

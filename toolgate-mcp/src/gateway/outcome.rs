@@ -1,0 +1,196 @@
+//! `approval_outcome`: how an agent asks after its requests, and gets what they came to.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use serde_json::json;
+use toolgate_core::approval::Approval;
+use toolgate_core::approval::ApprovalId;
+use toolgate_core::approval::Status;
+use toolgate_core::classify;
+use toolgate_core::classify::Mode;
+use toolgate_core::id::CallId;
+use toolgate_core::json::parse_strict;
+use toolgate_core::unit::Collect;
+use toolgate_core::unit::Outcome;
+use toolgate_core::unit::Poll;
+use toolgate_core::verdict::Code;
+use toolgate_core::verdict::Reason;
+use toolgate_core::verdict::Retry;
+
+use super::Caller;
+use super::Gate;
+use super::answer::Reply;
+use super::call::overall;
+use super::stage::Filtered;
+use super::stage::Wishes;
+use crate::store::LedgerExt as _;
+
+/// The tool that answers what became of a request.
+pub const OUTCOME_TOOL: &str = "approval_outcome";
+
+/// How long the gate pauses between looks at a call that is being made, at first and at most.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(250));
+
+/// The definition of [`OUTCOME_TOOL`] as agents see it.
+pub(super) fn definition() -> Value {
+    json!({
+        "name": OUTCOME_TOOL,
+        "title": "Outcome of a request",
+        "description": "What became of a call that waits for a person. Answers at once: with the \
+                        result if the call was approved and made, else with where the request \
+                        stands.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "id": {
+                    "type": "string",
+                    "description": "The id that the pending call was answered with, ap_…",
+                    "maxLength": 64,
+                },
+            },
+            "required": ["id"],
+            "additionalProperties": false,
+        },
+        "annotations": classify::declare(Mode::Observation, false, true, false),
+    })
+}
+
+impl Gate {
+    pub(super) async fn outcome_tool(&self, caller: &Caller, arguments: &str) -> Reply {
+        let id = match read(arguments) {
+            Ok(id) => id,
+            Err(reason) => return Reply::refused(&reason),
+        };
+        let Ok(call) = self.call_id() else {
+            return Reply::unavailable();
+        };
+        match self.poll(caller, &id, true).await {
+            Ok(Some(approval)) => self.settled(caller, &call, &approval).await,
+            Ok(None) => Reply::no_such_request(),
+            Err(reply) => reply,
+        }
+    }
+
+    async fn poll(
+        &self,
+        caller: &Caller,
+        approval: &ApprovalId,
+        counted: bool,
+    ) -> Result<Option<Approval>, Reply> {
+        for _ in 0..2 {
+            let in_force = self.policy_in_force(caller.principal()).await;
+            let Some((policy_version, policy)) = in_force.map_err(|e| self.append_failed(&e))?
+            else {
+                return Err(Reply::Unauthorised);
+            };
+            let poll = Poll {
+                key: caller.key().cloned(),
+                approval: approval.clone(),
+                policy_version,
+                limits: overall(&policy),
+                counted,
+            };
+            let moved = self.0.ledger.poll(caller.principal(), poll).await;
+            match moved.map_err(|e| self.append_failed(&e))?.outcome {
+                Outcome::Held(approval) => return Ok(Some(*approval)),
+                Outcome::Missing => return Ok(None),
+                Outcome::Refused(reason) => return Err(Reply::refused(&reason)),
+                Outcome::Stale => {}
+                _ => return Err(Reply::Unauthorised),
+            }
+        }
+        let message = "the policy changed while this was answered; ask again";
+        Err(Reply::refused(&Reason::new(
+            Code::Stale,
+            message,
+            Retry::After,
+        )))
+    }
+
+    /// Waits until a call that is being made has ended, or the caller has waited long enough.
+    pub(super) async fn wait_for(&self, caller: &Caller, approval: Approval) -> Approval {
+        let began = self.0.timer.elapsed();
+        let mut approval = approval;
+        let mut pause = PAUSE.0;
+        while approval.status == Status::Applying
+            && self.0.timer.elapsed().saturating_sub(began) < self.0.deadlines.wait
+        {
+            self.0.timer.sleep(pause).await;
+            pause = (pause * 2).min(PAUSE.1);
+            match self.poll(caller, &approval.id, false).await {
+                Ok(Some(now)) => approval = now,
+                Ok(None) | Err(_) => break,
+            }
+        }
+        approval
+    }
+
+    /// Hands the stored result of an applied request over: filtered again, recorded, disclosed.
+    pub(super) async fn hand_over(
+        &self,
+        caller: &Caller,
+        call: &CallId,
+        approval: &Approval,
+    ) -> Reply {
+        let principal = caller.principal();
+        let in_force = match self.policy_in_force(principal).await {
+            Ok(in_force) => in_force,
+            Err(error) => return self.append_failed(&error),
+        };
+        let Some((_, policy)) = in_force else {
+            return Reply::Unauthorised;
+        };
+        let Some(stored) = &approval.result else {
+            return Reply::standing(approval);
+        };
+        let catalog = self.catalog();
+        let tool = catalog.find(approval.tool.as_str());
+        let output = tool.and_then(|tool| tool.output_schema());
+        let filtered = Filtered::again(stored, Wishes::of(&policy), output);
+        let collect = Collect {
+            call: call.clone(),
+            key: caller.key().cloned(),
+            approval: approval.id.clone(),
+            ending: filtered.ending.clone(),
+        };
+        let moved = match self.0.ledger.collect(principal, collect).await {
+            Ok(moved) => moved,
+            Err(error) => return self.append_failed(&error),
+        };
+        if moved.outcome == Outcome::Unauthorised {
+            return Reply::Unauthorised;
+        }
+        let replayed = approval.handed_over_at.is_some();
+        match filtered.recorded(&moved) {
+            Ok(recorded) => self.disclose(recorded, policy.fence(), Some((approval, replayed))),
+            Err(Some(reason)) => Reply::refused(&reason),
+            Err(None) => Reply::unavailable(),
+        }
+    }
+}
+
+fn read(arguments: &str) -> Result<ApprovalId, Reason> {
+    let text = if arguments.trim().is_empty() {
+        "{}"
+    } else {
+        arguments
+    };
+    let value = parse_strict(text).map_err(|error| {
+        let message = "the arguments are not strict JSON";
+        Reason::new(Code::ArgumentsMalformed, message, Retry::Fixed).at(error.path)
+    })?;
+    let members = value.as_object().ok_or_else(|| {
+        Reason::new(
+            Code::ArgumentsMalformed,
+            "the arguments are not an object",
+            Retry::Fixed,
+        )
+    })?;
+    let only = members.len() == 1;
+    let id = members.get("id").and_then(Value::as_str).filter(|_| only);
+    id.and_then(ApprovalId::parse).ok_or_else(|| {
+        let message = "the one argument is `id`, the id that the pending call was answered with";
+        Reason::new(Code::ArgumentsInvalid, message, Retry::Fixed).at("/id")
+    })
+}

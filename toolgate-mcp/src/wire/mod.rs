@@ -1,0 +1,1 @@
+//! JSON-RPC and the two eras of the protocol.
