@@ -4,6 +4,8 @@
 //! [names](toolgate_core::unit::Move::needs), calls [`advance`], and saves what comes back.
 
 mod advance;
+#[cfg(feature = "contract")]
+pub mod contract;
 mod directory;
 mod error;
 mod ledger;

@@ -1,0 +1,98 @@
+//! What every store must do, as tests that a store's own suite runs.
+//!
+//! [`store_conformance!`](crate::store_conformance) names them all, so that no harness can forget
+//! one. Not stable API.
+#![expect(
+    clippy::missing_panics_doc,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "these are tests: they say that a store is wrong by panicking"
+)]
+
+mod approvals;
+mod calls;
+mod directory;
+mod fixture;
+mod reads;
+
+pub use approvals::a_claim_settles_once;
+pub use approvals::a_lapsed_claim_becomes_unknown;
+pub use approvals::a_result_is_replayed_for_its_window;
+pub use approvals::a_retried_failure_is_claimed_again;
+pub use approvals::a_stale_fence_leaves_evidence;
+pub use approvals::a_yes_is_checked_again;
+pub use approvals::declines_hold_for_a_day;
+pub use approvals::nothing_runs_twice_for_one_call;
+pub use approvals::one_of_many_answers_wins;
+pub use approvals::the_same_request_is_one_row;
+pub use approvals::windows_close_to_the_millisecond;
+pub use calls::a_bucket_admits_exactly_its_tokens;
+pub use calls::a_key_is_asked_inside_the_unit;
+pub use calls::a_killed_principal_is_refused_first;
+pub use calls::a_lost_call_is_written_down;
+pub use calls::a_stale_policy_decides_nothing;
+pub use calls::a_withheld_result_is_written_down;
+pub use calls::an_observation_is_one_entry;
+pub use calls::equal_refusals_are_counted;
+pub use calls::meters_follow_the_day_and_never_the_clock_back;
+pub use calls::what_was_not_admitted_is_not_recorded;
+pub use directory::names_keys_and_operators_are_found;
+pub use directory::policies_are_kept_by_name;
+pub use fixture::Clocked;
+pub use fixture::ManualClock;
+pub use fixture::Store;
+pub use reads::appends_are_gapless_and_verify;
+pub use reads::approvals_are_listed_newest_first;
+pub use reads::entries_page_stably;
+pub use reads::principals_share_nothing;
+pub use reads::the_system_has_a_chain;
+
+/// Makes one test of each function of this module.
+///
+/// `$attr` is the attribute that runs an async test, `$make` an async function from
+/// [`Clocked`] to the store. What it returns is kept until the test ends.
+#[macro_export]
+macro_rules! store_conformance {
+    ($attr:meta, $make:path) => {
+        $crate::store_conformance! { @each $attr, $make,
+            a_bucket_admits_exactly_its_tokens
+            a_claim_settles_once
+            a_key_is_asked_inside_the_unit
+            a_killed_principal_is_refused_first
+            a_lapsed_claim_becomes_unknown
+            a_lost_call_is_written_down
+            a_result_is_replayed_for_its_window
+            a_retried_failure_is_claimed_again
+            a_stale_fence_leaves_evidence
+            a_stale_policy_decides_nothing
+            a_withheld_result_is_written_down
+            a_yes_is_checked_again
+            an_observation_is_one_entry
+            appends_are_gapless_and_verify
+            approvals_are_listed_newest_first
+            declines_hold_for_a_day
+            entries_page_stably
+            equal_refusals_are_counted
+            meters_follow_the_day_and_never_the_clock_back
+            names_keys_and_operators_are_found
+            nothing_runs_twice_for_one_call
+            one_of_many_answers_wins
+            policies_are_kept_by_name
+            principals_share_nothing
+            the_same_request_is_one_row
+            the_system_has_a_chain
+            what_was_not_admitted_is_not_recorded
+            windows_close_to_the_millisecond
+        }
+    };
+    (@each $attr:meta, $make:path, $($name:ident)*) => {
+        $(
+            #[$attr]
+            async fn $name() {
+                let clock = $crate::store::contract::Clocked::default();
+                let store = $make(clock.clone()).await;
+                $crate::store::contract::$name(&store, &clock).await;
+            }
+        )*
+    };
+}

@@ -1,0 +1,3 @@
+//! The suites of toolgate-mcp.
+
+mod store;
