@@ -8,7 +8,9 @@
 
 mod json;
 mod judge;
+mod limits;
 mod policy;
 mod rules;
 mod schema;
 mod support;
+mod unit;

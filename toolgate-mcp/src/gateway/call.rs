@@ -62,8 +62,17 @@ struct Judgement {
 }
 
 impl Gate {
-    /// Takes a call through the gate.
+    /// Takes a call through the gate, on a task of its own: whoever stops waiting for the reply
+    /// loses the reply, never the outcome.
     pub async fn call(&self, caller: &Caller, request: &CallRequest) -> Reply {
+        let (gate, caller, request) = (self.clone(), caller.clone(), request.clone());
+        let work = async move { gate.take(&caller, &request).await };
+        self.on_its_own(work)
+            .await
+            .unwrap_or_else(Reply::unavailable)
+    }
+
+    async fn take(&self, caller: &Caller, request: &CallRequest) -> Reply {
         if request.name == OUTCOME_TOOL {
             return self.outcome_tool(caller, &request.arguments).await;
         }
@@ -187,10 +196,10 @@ impl Gate {
             .as_ref()
             .and_then(|tool| policy.hosts(tool.shown()))
             .cloned();
-        let output = tool.as_ref().and_then(|tool| tool.output_schema()).cloned();
+        let output = tool.as_ref().and_then(|tool| tool.output_schema());
         match &moved.outcome {
             Outcome::Admitted => {
-                let (Some(tool), Some(arguments)) = (tool, judged.arguments) else {
+                let (Some(tool), Some(arguments)) = (&tool, judged.arguments) else {
                     return Reply::unavailable();
                 };
                 let arguments = arguments.value().clone();
@@ -204,7 +213,7 @@ impl Gate {
                     hosts,
                 );
                 match cleared {
-                    Some(cleared) => self.observe(cleared, policy, output, began).await,
+                    Some(cleared) => self.observe(cleared, &policy, output, began).await,
                     None => Reply::unavailable(),
                 }
             }
@@ -215,7 +224,7 @@ impl Gate {
                     return Reply::unavailable();
                 };
                 self.count(Counted::Answered, began, 0);
-                match self.act(cleared, policy, output).await {
+                match self.act(cleared, &policy, output).await {
                     Some(settled) => self.settled(caller, call, &settled).await,
                     None => Reply::standing(approval),
                 }

@@ -85,6 +85,20 @@ impl Gate {
         by: &OperatorName,
         reason: Option<String>,
     ) -> Result<Decided, DecideError> {
+        let (gate, id, by) = (self.clone(), id.clone(), by.clone());
+        let work = async move { gate.answer(&id, approved, &by, reason).await };
+        self.on_its_own(work)
+            .await
+            .unwrap_or(Err(DecideError::Unavailable))
+    }
+
+    async fn answer(
+        &self,
+        id: &ApprovalId,
+        approved: bool,
+        by: &OperatorName,
+        reason: Option<String>,
+    ) -> Result<Decided, DecideError> {
         let directory = &self.0.directory;
         let principal = directory
             .principal_of_approval(id)
@@ -123,10 +137,10 @@ impl Gate {
                     let catalog = self.catalog();
                     let tool = catalog.find(approval.tool.as_str());
                     let hosts = policy.hosts(&approval.tool).cloned();
-                    let output = tool.and_then(|tool| tool.output_schema()).cloned();
+                    let output = tool.and_then(|tool| tool.output_schema());
                     let cleared = Cleared::action(&approval, call, &principal, hosts)
                         .ok_or(DecideError::Unavailable)?;
-                    let done = self.act(cleared, policy, output).await;
+                    let done = self.act(cleared, &policy, output).await;
                     return Ok(done.map_or_else(
                         || of(approval),
                         |approval| Decided {

@@ -1,6 +1,5 @@
-//! Makes a cleared call on a task of its own, so that a dropped connection loses no outcome.
+//! Makes a cleared call, on a task that ends with the call and not with the connection.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_channel::oneshot;
@@ -37,7 +36,7 @@ const SETTLE_TRIES: u32 = 6;
 
 impl Gate {
     /// Runs `work` to its end on its own task, and waits for its answer.
-    async fn on_its_own<T: Send + 'static>(
+    pub(super) async fn on_its_own<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Option<T> {
@@ -53,41 +52,35 @@ impl Gate {
     pub(super) async fn observe(
         &self,
         cleared: Cleared,
-        policy: Arc<Policy>,
-        output: Option<Value>,
+        policy: &Policy,
+        output: Option<&Value>,
         began: Duration,
     ) -> Reply {
-        let gate = self.clone();
-        let work = async move {
-            let principal = cleared.call.principal.clone();
-            let call = cleared.call.call.clone();
-            let ran = gate.make(cleared).await;
-            let tool_ms = ran.took_ms;
-            let filtered = Filtered::of(ran, Wishes::of(&policy), output.as_ref());
-            let ok = filtered.ending.outcome == "ok";
-            let record = Record {
-                call,
-                ending: filtered.ending.clone(),
-            };
-            let reply = match gate.0.ledger.record(&principal, record).await {
-                Ok(moved) => match filtered.recorded(&moved) {
-                    Ok(recorded) => gate.disclose(recorded, policy.fence(), None),
-                    Err(Some(reason)) => Reply::refused(&reason),
-                    Err(None) => Reply::unavailable(),
-                },
-                Err(error) => gate.append_failed(&error),
-            };
-            let counted = if ok {
-                Counted::Answered
-            } else {
-                Counted::Failed
-            };
-            gate.count(counted, began, tool_ms);
-            reply
+        let principal = cleared.call.principal.clone();
+        let call = cleared.call.call.clone();
+        let ran = self.make(cleared).await;
+        let tool_ms = ran.took_ms;
+        let filtered = Filtered::of(ran, Wishes::of(policy), output);
+        let ok = filtered.ending.outcome == "ok";
+        let record = Record {
+            call,
+            ending: filtered.ending.clone(),
         };
-        self.on_its_own(work)
-            .await
-            .unwrap_or_else(Reply::unavailable)
+        let reply = match self.0.ledger.record(&principal, record).await {
+            Ok(moved) => match filtered.recorded(&moved) {
+                Ok(recorded) => self.disclose(recorded, policy.fence(), None),
+                Err(Some(reason)) => Reply::refused(&reason),
+                Err(None) => Reply::unavailable(),
+            },
+            Err(error) => self.append_failed(&error),
+        };
+        let counted = if ok {
+            Counted::Answered
+        } else {
+            Counted::Failed
+        };
+        self.count(counted, began, tool_ms);
+        reply
     }
 
     /// Makes a claimed action, and stores its outcome. Nothing if the outcome could not be stored:
@@ -95,31 +88,27 @@ impl Gate {
     pub(super) async fn act(
         &self,
         cleared: Cleared,
-        policy: Arc<Policy>,
-        output: Option<Value>,
+        policy: &Policy,
+        output: Option<&Value>,
     ) -> Option<Approval> {
-        let gate = self.clone();
-        let work = async move {
-            let principal = cleared.call.principal.clone();
-            let (approval, fence) = cleared.claim.clone()?;
-            let ran = gate.make(cleared).await;
-            let filtered = Filtered::of(ran, Wishes::of(&policy), output.as_ref());
-            let (result, not_made, message) = match filtered.shown {
-                Shown::Result(value) => (Some(stored(value)), false, None),
-                Shown::Withheld(notice) => (Some(withheld(&notice)), false, None),
-                Shown::Nothing(dispatched, why) => (None, dispatched == Dispatched::No, Some(why)),
-            };
-            let settle = Settle {
-                approval,
-                fence,
-                result,
-                not_made,
-                message,
-                ending: filtered.ending,
-            };
-            gate.settle(&principal, settle).await
+        let principal = cleared.call.principal.clone();
+        let (approval, fence) = cleared.claim.clone()?;
+        let ran = self.make(cleared).await;
+        let filtered = Filtered::of(ran, Wishes::of(policy), output);
+        let (result, not_made, message) = match filtered.shown {
+            Shown::Result(value) => (Some(stored(value)), false, None),
+            Shown::Withheld(notice) => (Some(withheld(&notice)), false, None),
+            Shown::Nothing(dispatched, why) => (None, dispatched == Dispatched::No, Some(why)),
         };
-        self.on_its_own(work).await.flatten()
+        let settle = Settle {
+            approval,
+            fence,
+            result,
+            not_made,
+            message,
+            ending: filtered.ending,
+        };
+        self.settle(&principal, settle).await
     }
 
     async fn settle(&self, principal: &PrincipalId, settle: Settle) -> Option<Approval> {

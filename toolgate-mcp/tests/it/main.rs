@@ -1,3 +1,5 @@
 //! The suites of toolgate-mcp.
 
+mod gateway;
+mod host;
 mod store;

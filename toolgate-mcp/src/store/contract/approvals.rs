@@ -25,6 +25,7 @@ use super::fixture::principal;
 use super::fixture::queued;
 use crate::store::LedgerExt as _;
 
+// spec: AC-15
 /// Equal calls find the same request; the arguments stay until it is decided, and no longer.
 pub async fn the_same_request_is_one_row<S: Store>(store: &S, _: &Clocked) {
     let id = principal(store).await;
@@ -51,6 +52,7 @@ pub async fn the_same_request_is_one_row<S: Store>(store: &S, _: &Clocked) {
     );
 }
 
+// spec: F05
 /// Of many answers at once the first committed wins; the others learn it.
 pub async fn one_of_many_answers_wins<S: Store>(store: &S, _: &Clocked) {
     let id = principal(store).await;
@@ -118,6 +120,7 @@ pub async fn nothing_runs_twice_for_one_call<S: Store>(store: &S, _: &Clocked) {
     assert!(matches!(next, Outcome::Claimed(ref next) if next.id != mine.id));
 }
 
+// spec: AC-12 F01 F02
 /// A claim whose lease is over becomes unknown; it is never made again.
 pub async fn a_lapsed_claim_becomes_unknown<S: Store>(store: &S, clock: &Clocked) {
     let id = principal(store).await;
@@ -253,6 +256,7 @@ pub async fn declines_hold_for_a_day<S: Store>(store: &S, clock: &Clocked) {
     assert!(matches!(ask(store, &id, "a").await, Outcome::Queued(next) if next.id != approval.id));
 }
 
+// spec: AC-21
 /// A result answers until it was handed over once, and then for the tool's window.
 pub async fn a_result_is_replayed_for_its_window<S: Store>(store: &S, clock: &Clocked) {
     let id = principal(store).await;
@@ -274,6 +278,7 @@ pub async fn a_result_is_replayed_for_its_window<S: Store>(store: &S, clock: &Cl
     assert!(matches!(ask(store, &id, "a").await, Outcome::Queued(next) if next.id != approval.id));
 }
 
+// spec: F11
 /// A yes is checked again: switch, key, policy, arguments, definition, and who may say it.
 pub async fn a_yes_is_checked_again<S: Store>(store: &S, _: &Clocked) {
     let id = principal(store).await;

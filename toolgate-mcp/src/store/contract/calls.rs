@@ -180,6 +180,7 @@ pub async fn a_lost_call_is_written_down<S: Store>(store: &S, clock: &Clocked) {
     assert_eq!(kinds(store, &id).await, ["principal_created", "call"]);
 }
 
+// spec: KY-05
 /// A revoked or expired key is refused with the next call.
 pub async fn a_key_is_asked_inside_the_unit<S: Store>(store: &S, clock: &Clocked) {
     let id = principal(store).await;

@@ -19,6 +19,7 @@ use crate::store::ApprovalQuery;
 use crate::store::EntryQuery;
 use crate::store::LedgerExt as _;
 
+// spec: AU-03
 /// Concurrent appends are numbered without a gap, and every chain verifies.
 pub async fn appends_are_gapless_and_verify<S: Store>(store: &S, _: &Clocked) {
     let id = principal(store).await;
@@ -45,6 +46,7 @@ pub async fn appends_are_gapless_and_verify<S: Store>(store: &S, _: &Clocked) {
     assert!(found.ok && found.complete, "{found:?}");
 }
 
+// spec: AU-07
 /// Pages of entries neither repeat nor miss one while others are appended.
 pub async fn entries_page_stably<S: Store>(store: &S, _: &Clocked) {
     let id = principal(store).await;
