@@ -146,15 +146,18 @@ fn refusals(
     arguments: &mut Map<String, Value>,
     has_marker: &dyn Fn(&Value) -> Option<String>,
 ) -> Vec<Reason> {
-    let whole = Value::Object(std::mem::take(arguments));
-    let marked = has_marker(&whole);
-    if let Value::Object(members) = whole {
-        *arguments = members;
-    }
+    // A marker may be spelt out only by the conversion, so what it changed is searched again.
+    let marked = marker(arguments, has_marker);
+    let marked = marked.or_else(|| {
+        let has_converted = tool.arguments().coerce(arguments);
+        has_converted
+            .then(|| marker(arguments, has_marker))
+            .flatten()
+    });
     if let Some(path) = marked {
         let message = "this argument holds a redaction marker: edit around the marker instead of \
                        writing it back";
-        return vec![Reason::new(Code::RedactionInArgs, message, Retry::Fixed).at(path)];
+        return vec![Reason::new(Code::RedactionInArgs, message, Retry::Fixed).at(place(&path))];
     }
     let nothing = ArgumentRules::default();
     let rules = policy.rules(tool.shown()).unwrap_or(&nothing);
@@ -167,6 +170,19 @@ fn refusals(
         .into_iter()
         .map(|refusal| refused(tool, refusal))
         .collect()
+}
+
+/// Where a redaction marker stands, if there is one.
+fn marker(
+    arguments: &mut Map<String, Value>,
+    has_marker: &dyn Fn(&Value) -> Option<String>,
+) -> Option<String> {
+    let whole = Value::Object(std::mem::take(arguments));
+    let marked = has_marker(&whole);
+    if let Value::Object(members) = whole {
+        *arguments = members;
+    }
+    marked
 }
 
 fn read(raw: &str) -> Result<Map<String, Value>, Box<Reason>> {
@@ -202,7 +218,6 @@ fn check_schema(
         let message = "the tool's input schema cannot be used, so no call of it is possible";
         return vec![Reason::new(Code::ArgumentsInvalid, message, Retry::Never)];
     }
-    schema.coerce(arguments);
     // A schema that names nothing leaves it to the rules to say which arguments there are.
     let named_by_rules = schema.is_free() && !rules.is_empty();
     if unknown == UnknownArgs::Drop {

@@ -3,6 +3,7 @@
 //! Nothing is ever fetched, patterns run in linear time, and what a check reports names places and
 //! keywords, never a value.
 
+mod cost;
 pub(crate) mod shape;
 
 use std::collections::BTreeSet;
@@ -21,12 +22,17 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::json;
+use cost::Cost;
 use shape::Kinds;
 
 /// Under this address the author's schema is a resource of its own, so its references keep working.
 const ADDRESS: &str = "toolgate://schema/arguments";
 /// The largest program that a pattern of a schema may compile to, in bytes.
 const MOST_PATTERN_PROGRAM: usize = 1 << 20;
+/// The most visits that one check may take.
+const MOST_WORK: u64 = 10_000_000;
+/// The most visits for which it is also said what is wrong.
+const MOST_EXPLAINED: u64 = 50_000;
 /// The most faults that one check reports.
 const MOST_FAULTS: usize = 16;
 /// The longest list of allowed values that a fault carries, in bytes of JSON.
@@ -78,6 +84,7 @@ pub struct ArgumentSchema {
 }
 
 struct Compiled {
+    cost: Cost,
     open: Validator,
     closed: Validator,
 }
@@ -136,14 +143,33 @@ impl ArgumentSchema {
         arguments: &Map<String, Value>,
         closing: Closing,
     ) -> Result<(), Vec<Fault>> {
-        let Some(compiled) = &self.compiled else {
-            return Err(vec![Fault {
-                path: String::new(),
-                keyword: "$schema".to_owned(),
+        let whole = |keyword: &str| {
+            let (path, keyword) = (String::new(), keyword.to_owned());
+            Err(vec![Fault {
+                path,
+                keyword,
                 expected: None,
-            }]);
+            }])
+        };
+        let Some(compiled) = &self.compiled else {
+            return whole("$schema");
         };
         let instance = Value::Object(arguments.clone());
+        let work = compiled.cost.bound(&instance);
+        if work > MOST_WORK {
+            return whole("$ref");
+        }
+        if work > MOST_EXPLAINED {
+            let validator = match closing {
+                Closing::Closed => &compiled.closed,
+                Closing::Open => &compiled.open,
+            };
+            return if validator.is_valid(&instance) {
+                Ok(())
+            } else {
+                whole("$schema")
+            };
+        }
         let mut faults = faults(&compiled.open, &instance);
         if closing == Closing::Closed {
             let unnamed = if faults.is_empty() {
@@ -168,7 +194,10 @@ impl ArgumentSchema {
     /// Removes top-level arguments that the schema does not admit, and says which.
     pub fn drop_unnamed(&self, arguments: &mut Map<String, Value>) -> Vec<String> {
         let mut dropped = Vec::new();
-        let Some(compiled) = &self.compiled else {
+        let instance = Value::Object(arguments.clone());
+        let compiled = self.compiled.as_ref();
+        let Some(compiled) = compiled.filter(|it| it.cost.bound(&instance) <= MOST_EXPLAINED)
+        else {
             return dropped;
         };
         dropped.extend(drop_unexpected(&compiled.open, arguments));
@@ -180,8 +209,9 @@ impl ArgumentSchema {
 
     /// Converts, once, each string that holds the object, array or number that the schema wants.
     ///
-    /// A string stays if the schema admits one there.
-    pub fn coerce(&self, arguments: &mut Map<String, Value>) {
+    /// A string stays if the schema admits one there. Says whether there was one to convert.
+    pub fn coerce(&self, arguments: &mut Map<String, Value>) -> bool {
+        let mut has_converted = false;
         for (name, value) in arguments.iter_mut() {
             let Value::String(text) = &*value else {
                 continue;
@@ -196,8 +226,10 @@ impl ArgumentSchema {
             let structured = parsed.is_object() || parsed.is_array() || parsed.is_number();
             if structured && wanted.admits(Kinds::of(&parsed)) {
                 *value = parsed;
+                has_converted = true;
             }
         }
+        has_converted
     }
 
     fn add_unnamed(&self, unnamed: BTreeSet<String>, faults: &mut Vec<Fault>) {
@@ -227,19 +259,25 @@ impl ArgumentSchema {
 /// assert!(!checker.is_valid(&json!({})));
 /// ```
 #[derive(Debug)]
-pub struct Checker(Validator);
+pub struct Checker {
+    cost: Cost,
+    validator: Validator,
+}
 
 impl Checker {
     /// Compiles a schema; nothing if it does not compile or refers to what it does not hold.
     #[must_use]
     pub fn new(schema: &Value) -> Option<Self> {
-        compile(schema).map(|compiled| Self(compiled.open))
+        compile(schema).map(|Compiled { cost, open, .. }| Self {
+            cost,
+            validator: open,
+        })
     }
 
-    /// Whether the value fits.
+    /// Whether the value fits; one whose check would take too long does not.
     #[must_use]
     pub fn is_valid(&self, value: &Value) -> bool {
-        self.0.is_valid(value)
+        self.cost.bound(value) <= MOST_WORK && self.validator.is_valid(value)
     }
 }
 
@@ -263,6 +301,7 @@ fn compile(source: &Value) -> Option<Compiled> {
             members.shift_remove("$schema");
         }
     }
+    let cost = Cost::of(&resource).filter(|cost| cost.to_compile() <= MOST_EXPLAINED)?;
     let registry = Registry::new()
         .retriever(Nothing)
         .add(ADDRESS, &resource)
@@ -278,6 +317,7 @@ fn compile(source: &Value) -> Option<Compiled> {
             .ok()
     };
     Some(Compiled {
+        cost,
         open: build(&json!({ "$ref": ADDRESS }))?,
         closed: build(&json!({ "allOf": [{ "$ref": ADDRESS }], "unevaluatedProperties": false }))?,
     })

@@ -246,6 +246,7 @@ impl<'t> Parser<'t> {
             return self.syntax();
         };
         if self.limits.strict {
+            let double = token.parse::<f64>().unwrap_or(f64::INFINITY);
             if is_integer {
                 let exact = token
                     .parse::<i64>()
@@ -253,8 +254,11 @@ impl<'t> Parser<'t> {
                 if !exact {
                     return Err(self.error(JsonErrorKind::Integer));
                 }
-            } else if !token.parse::<f64>().is_ok_and(f64::is_finite) {
+            } else if !double.is_finite() {
                 return Err(self.error(JsonErrorKind::Number));
+            } else if (BEYOND_INTEGERS..SPELT_WITH_EXPONENT).contains(&double.abs()) {
+                // Its canonical form is an integer that no reader may be given.
+                return Err(self.error(JsonErrorKind::Integer));
             }
         }
         Ok(Node::Number(token))
@@ -270,6 +274,11 @@ impl<'t> Parser<'t> {
 
 /// 2^53 − 1: beyond it, readers that hold numbers as doubles see another integer.
 const MOST_INTEGER: u64 = 9_007_199_254_740_991;
+
+/// 2^53: from here on every double is an integer.
+const BEYOND_INTEGERS: f64 = 9_007_199_254_740_992.0;
+/// From here on RFC 8785 writes a number with an exponent.
+const SPELT_WITH_EXPONENT: f64 = 1e21;
 
 const ESCAPES: &[(&str, char)] = &[
     ("\"", '"'),

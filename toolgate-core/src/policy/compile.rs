@@ -92,10 +92,8 @@ fn upstream(
             .iter()
             .map(|tool| tool.upstream().as_str())
             .collect();
-        errors.push(PolicyError::new(
-            path,
-            with_nearest("is not a known upstream", id, known),
-        ));
+        let message = with_nearest("is not a known upstream", id, known, errors.len());
+        errors.push(PolicyError::new(path, message));
         return;
     }
     let tools: Vec<&Tool> = catalog
@@ -109,7 +107,7 @@ fn upstream(
             .any(|tool| tool.wire().as_str() == name || tool.shown().as_str() == name);
         if !is_known {
             let known = tools.iter().map(|tool| tool.wire().as_str());
-            let message = with_nearest("is not a tool of this upstream", name, known);
+            let message = with_nearest("is not a tool of this upstream", name, known, errors.len());
             errors.push(PolicyError::new(format!("{path}/except/{at}"), message));
         }
     }
@@ -125,10 +123,8 @@ fn entry(
     let tool = catalog.find(name);
     if tool.is_none() {
         let known = catalog.iter().map(|tool| tool.shown().as_str());
-        errors.push(PolicyError::new(
-            path,
-            with_nearest("is not a known tool", name, known),
-        ));
+        let message = with_nearest("is not a known tool", name, known, errors.len());
+        errors.push(PolicyError::new(path, message));
     }
     let schema = tool.map(|tool| tool.arguments());
     if schema.is_some_and(|schema| !schema.usable()) {
@@ -182,11 +178,16 @@ fn fit(
             let message = match place.segments() {
                 [name] => {
                     let known = schema.argument_names().iter().map(String::as_str);
-                    with_nearest("is not an argument of this tool", name, known)
+                    with_nearest("is not an argument of this tool", name, known, errors.len())
                 }
                 [name, ..] if matches!(shape::at(root, &[name]), Place::Nowhere) => {
                     let known = schema.argument_names().iter().map(String::as_str);
-                    with_nearest("leads into no argument of this tool", name, known)
+                    with_nearest(
+                        "leads into no argument of this tool",
+                        name,
+                        known,
+                        errors.len(),
+                    )
                 }
                 _ => "leads to nothing that the tool's schema can hold".to_owned(),
             };

@@ -73,15 +73,24 @@ impl fmt::Display for PolicyErrors {
 
 impl std::error::Error for PolicyErrors {}
 
-/// `text`, with the nearest of these names if one is near.
+/// How many errors of one policy come with a suggestion.
+const MOST_SUGGESTIONS: usize = 100;
+
+/// `text`, with the nearest of these names if one is near and not too many errors came before.
 pub(super) fn with_nearest<'n>(
     text: &str,
     name: &str,
     names: impl IntoIterator<Item = &'n str>,
+    before: usize,
 ) -> String {
     let name: String = name.chars().take(64).collect();
     let nearest = names
         .into_iter()
+        .take(if before < MOST_SUGGESTIONS {
+            usize::MAX
+        } else {
+            0
+        })
         .map(|other| (strsim::normalized_damerau_levenshtein(&name, other), other))
         .filter(|(likeness, _)| *likeness >= 0.5)
         .max_by(|(a, _), (b, _)| a.total_cmp(b));

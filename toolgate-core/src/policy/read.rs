@@ -164,7 +164,12 @@ impl<'m> Fields<'m, '_> {
             .filter(|key| !known.contains(&key.as_str()))
             .collect();
         for key in unknown {
-            let message = with_nearest("is not a key of a policy here", key, known.iter().copied());
+            let message = with_nearest(
+                "is not a key of a policy here",
+                key,
+                known.iter().copied(),
+                self.errors.len(),
+            );
             self.error(key, message);
         }
     }

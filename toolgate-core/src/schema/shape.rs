@@ -2,10 +2,14 @@
 //!
 //! The answers lean one way: a place or kind is ruled out only if the schema says so.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 /// How many references and combinations are followed into one another.
 const MOST_STEPS: usize = 12;
+/// The most parts of a schema that one question about kinds visits.
+const MOST_VISITS: usize = 2_000;
 /// The most places that one look-up keeps.
 const MOST_PLACES: usize = 256;
 
@@ -89,10 +93,11 @@ pub(crate) fn is_free(schema: &Value) -> bool {
 /// The top-level names that a schema declares, each once, in its order.
 pub(crate) fn names(schema: &Value) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
+    let mut seen = BTreeSet::new();
     for part in parts(schema, schema) {
         let declared = part.get("properties").and_then(Value::as_object);
         for name in declared.into_iter().flat_map(serde_json::Map::keys) {
-            if !names.contains(name) {
+            if seen.insert(name) {
                 names.push(name.clone());
             }
         }
@@ -136,7 +141,7 @@ pub(crate) fn kinds_at(root: &Value, segments: &[&str]) -> Kinds {
         Place::Anything => Kinds::ALL,
         Place::OneOf(found) => found
             .into_iter()
-            .fold(Kinds::NONE, |all, one| all.or(kinds(root, one, MOST_STEPS))),
+            .fold(Kinds::NONE, |all, one| all.or(kinds(root, one))),
     }
 }
 
@@ -144,7 +149,7 @@ pub(crate) fn kinds_at(root: &Value, segments: &[&str]) -> Kinds {
 pub(crate) fn excludes(root: &Value, schema: &Value, value: &Value) -> bool {
     let is = |other: &Value| crate::json::canonical(other) == crate::json::canonical(value);
     let schema = follow(root, schema);
-    if !kinds(root, schema, MOST_STEPS).admits(Kinds::of(value)) {
+    if !kinds(root, schema).admits(Kinds::of(value)) {
         return true;
     }
     let listed = schema.get("enum").and_then(Value::as_array);
@@ -152,14 +157,21 @@ pub(crate) fn excludes(root: &Value, schema: &Value, value: &Value) -> bool {
         || schema.get("const").is_some_and(|only| !is(only))
 }
 
-fn kinds(root: &Value, schema: &Value, left: usize) -> Kinds {
-    let (Some(members), Some(left)) = (schema.as_object(), left.checked_sub(1)) else {
+fn kinds(root: &Value, schema: &Value) -> Kinds {
+    kinds_within(root, schema, MOST_STEPS, &mut { MOST_VISITS })
+}
+
+/// The kinds that a schema admits; all of them once too many parts were visited.
+fn kinds_within(root: &Value, schema: &Value, steps: usize, visits: &mut usize) -> Kinds {
+    let left = steps.checked_sub(1).zip(visits.checked_sub(1));
+    let (Some(members), Some((steps, left))) = (schema.as_object(), left) else {
         return if *schema == Value::Bool(false) {
             Kinds::NONE
         } else {
             Kinds::ALL
         };
     };
+    *visits = left;
     let mut all = match members.get("type") {
         Some(Value::Array(names)) => names
             .iter()
@@ -177,21 +189,21 @@ fn kinds(root: &Value, schema: &Value, left: usize) -> Kinds {
     if let Some(only) = members.get("const") {
         all = all.and(Kinds::of(only));
     }
-    if members.contains_key("$ref") {
-        let target = local(root, schema);
-        all = all.and(target.map_or(Kinds::ALL, |target| kinds(root, target, left)));
+    if let Some(target) = local(root, schema) {
+        all = all.and(kinds_within(root, target, steps, visits));
     }
     for one in list(schema, "allOf") {
-        all = all.and(kinds(root, one, left));
+        all = all.and(kinds_within(root, one, steps, visits));
     }
-    for key in ["anyOf", "oneOf"] {
-        if members.contains_key(key) {
-            let any = list(schema, key);
-            all = all.and(
-                any.iter()
-                    .fold(Kinds::NONE, |all, one| all.or(kinds(root, one, left))),
-            );
+    for key in ["anyOf", "oneOf"]
+        .iter()
+        .filter(|key| members.contains_key(**key))
+    {
+        let mut any = Kinds::NONE;
+        for one in list(schema, key) {
+            any = any.or(kinds_within(root, one, steps, visits));
         }
+        all = all.and(any);
     }
     all
 }
@@ -239,7 +251,7 @@ fn step<'s>(root: &'s Value, schema: &'s Value, segment: &str, is_top: bool) -> 
             found.extend(members.get("additionalItems"));
         }
     }
-    let of = kinds(root, schema, MOST_STEPS);
+    let of = kinds(root, schema);
     let structured = of.admits(Kinds::OBJECT) || (of.admits(Kinds::ARRAY) && !is_top);
     match (found.is_empty(), is_named || !structured) {
         (false, _) => Place::OneOf(found),
@@ -251,6 +263,7 @@ fn step<'s>(root: &'s Value, schema: &'s Value, segment: &str, is_top: bool) -> 
 /// A schema and everything that it combines or refers to.
 fn parts<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
     let mut parts: Vec<&Value> = vec![schema];
+    let mut seen = BTreeSet::from([std::ptr::from_ref(schema)]);
     let mut at = 0;
     while let Some(part) = parts.get(at).copied() {
         at += 1;
@@ -264,13 +277,7 @@ fn parts<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value> {
             .chain(single)
             .chain(dependent)
             .chain(local(root, part));
-        let more: Vec<&Value> = more
-            .filter(|one| !parts.iter().any(|had| std::ptr::eq(*had, *one)))
-            .collect();
-        parts.extend(more);
-        if parts.len() > MOST_PLACES {
-            break;
-        }
+        parts.extend(more.filter(|one| seen.insert(std::ptr::from_ref(*one))));
     }
     parts
 }
@@ -289,7 +296,7 @@ fn follow<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
 }
 
 /// The target of a reference within the same schema.
-fn local<'s>(root: &'s Value, schema: &Value) -> Option<&'s Value> {
+pub(super) fn local<'s>(root: &'s Value, schema: &Value) -> Option<&'s Value> {
     let target = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
     let decoded = percent_encoding::percent_decode_str(target)
         .decode_utf8()

@@ -212,6 +212,27 @@ fn arguments_are_read_strictly_and_checked_against_the_schema() {
 }
 
 #[test]
+fn a_marker_inside_a_converted_string_is_found() {
+    let policy = accept(json!({ "tools": { "gh__create_issue": {} } }));
+    let marker = |value: &Value| {
+        value
+            .to_string()
+            .contains("[X]")
+            .then(|| "/labels".to_owned())
+    };
+    let catalog = catalog();
+    let tool = catalog.find("gh__create_issue").map(AsRef::as_ref);
+    for raw in [r#"{"labels":["[X]"]}"#, r#"{"labels":"[\"\\u005bX]\"]"}"#] {
+        let judged = judge(&policy, tool, raw, &marker);
+        assert_eq!(
+            outcome(&judged),
+            ("refuse", "redaction_in_args", Some("/labels")),
+            "{raw}"
+        );
+    }
+}
+
+#[test]
 fn arguments_are_kept_as_canonical_bytes() {
     let policy = accept(json!({ "upstreams": everything() }));
     let judged = call(&policy, "files_read", r#"{ "path": "a", "offset": "1.0" }"#);
@@ -501,6 +522,21 @@ proptest! {
             prop_assert!(policy.may_ask(&tool));
         }
         prop_assert!(!judged.verdict.reasons.is_empty());
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_gets_a_verdict(raw in r#"(\{"path":)?[\[\]{}",:0-9eE.+\-\\u a-z/*~%．]{0,40}\}?"#, rule in r#"[\[\]{}",:0-9a-z*/~ ]{0,20}"#) {
+        let catalog = catalog();
+        let text = format!(r#"{{"tools":{{"files_read":{{"args":{{"path":{{"pattern":"{rule}"}}}}}}}}}}"#);
+        let policy = policy::parse(&text, &catalog).unwrap_or_else(|_| accept(json!({ "upstreams": everything() })));
+        for tool in catalog.iter() {
+            let judged = judge(&policy, Some(tool), &raw, &|_| None);
+            let verdict = &judged.verdict;
+            prop_assert!(verdict.leading().is_some());
+            prop_assert_eq!(judged.arguments.is_none(), matches!(verdict.leading().unwrap().code.as_str(), "hidden" | "arguments_malformed"));
+        }
     }
 }
 

@@ -260,3 +260,80 @@ fn only_a_schema_that_names_nothing_is_free() {
         ["b", "a", "c"]
     );
 }
+
+/// Definitions that each name the next one twice, in the same place.
+fn doubling(levels: usize) -> Value {
+    let mut defs: serde_json::Map<_, _> = (0..levels)
+        .map(|level| {
+            let next = json!({ "$ref": format!("#/$defs/d{}", level + 1) });
+            (format!("d{level}"), json!({ "allOf": [next, next] }))
+        })
+        .collect();
+    defs.insert(format!("d{levels}"), json!({ "type": "object" }));
+    json!({ "$ref": "#/$defs/d0", "$defs": defs })
+}
+
+// spec: F38
+#[test]
+fn a_schema_cannot_make_a_check_take_for_ever() {
+    let empty = serde_json::Map::new();
+    assert!(
+        ArgumentSchema::new(&doubling(8))
+            .check(&empty, Closing::Open)
+            .is_ok()
+    );
+    assert!(
+        ArgumentSchema::new(&doubling(60))
+            .check(&empty, Closing::Open)
+            .is_err()
+    );
+    let mut hidden = doubling(60);
+    hidden["properties"] = json!({ "a": { "$ref": "#/$defs/d1", "unevaluatedProperties": false } });
+    hidden["$ref"] = json!("#/$defs/d60");
+    assert!(!ArgumentSchema::new(&hidden).usable());
+    let branching = json!({ "type": "object", "properties": { "n": { "$ref": "#/$defs/n" } }, "$defs": { "n": { "anyOf": [
+        { "type": "array", "items": { "$ref": "#/$defs/n" } },
+        { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/n" } },
+        { "const": 1 },
+    ] } } });
+    let schema = ArgumentSchema::new(&branching);
+    for (levels, passes) in [(3, true), (10, true), (60, false)] {
+        let nested = (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        let args = json!({ "n": nested });
+        let found = schema.check(args.as_object().unwrap(), Closing::Closed);
+        assert_eq!(found.is_ok(), passes, "{levels}");
+        let nested = (0..levels).fold(json!(2), |inner, _| json!([inner]));
+        assert!(
+            !Checker::new(&branching)
+                .unwrap()
+                .is_valid(&json!({ "n": nested }))
+        );
+    }
+    let tree = json!({ "type": "object", "properties": { "left": { "$ref": "#" }, "right": { "$ref": "#" } } });
+    let deep = (0..60).fold(json!({}), |inner, _| json!({ "left": inner }));
+    assert_eq!(faults(&tree, &deep, Closing::Closed), []);
+    for circular in [
+        json!({ "$ref": "#" }),
+        json!({ "allOf": [{ "$ref": "#" }] }),
+        json!({ "anyOf": [{ "$ref": "#/$defs/a" }], "$defs": { "a": { "not": { "$ref": "#" } } } }),
+        json!({ "properties": { "a": { "$id": "https://example.com/a", "$ref": "#/$defs/b" } } }),
+    ] {
+        assert!(!ArgumentSchema::new(&circular).usable(), "{circular}");
+    }
+    let chain: serde_json::Map<_, _> = (0..3_000)
+        .map(|at| {
+            (
+                format!("d{at}"),
+                json!({ "$ref": format!("#/$defs/d{}", at + 1) }),
+            )
+        })
+        .chain([("d3000".to_owned(), json!({}))])
+        .collect();
+    let chain = json!({ "$ref": "#/$defs/d0", "$defs": chain });
+    assert!(!ArgumentSchema::new(&chain).usable());
+    let wide: Vec<Value> = (0..50).map(|_| json!({ "$ref": "#/$defs/a" })).collect();
+    let wide = json!({ "properties": { "a": { "$ref": "#/$defs/a" } }, "$defs": { "a": { "items": { "anyOf": wide }, "anyOf": [{ "items": { "$ref": "#/$defs/a" } }] } } });
+    let mut args = json!({ "a": "[[[[1]]]]" }).as_object().unwrap().clone();
+    ArgumentSchema::new(&wide).coerce(&mut args);
+    assert_eq!(args["a"], "[[[[1]]]]");
+}
