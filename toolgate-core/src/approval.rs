@@ -122,7 +122,10 @@ impl From<ApprovalId> for String {
 /// Where a request stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "a new state must break every match")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a new state must break every match"
+)]
 pub enum Status {
     /// The call was made and its result is kept.
     Applied,
@@ -207,7 +210,10 @@ impl Status {
 
 /// What can happen to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "a new change must break every match")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a new change must break every match"
+)]
 pub enum Change {
     /// The call was made and answered.
     Apply,
@@ -253,7 +259,11 @@ pub struct IllegalTransition {
 
 impl fmt::Display for IllegalTransition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a request that is {} cannot take this change", self.from.as_str())
+        write!(
+            f,
+            "a request that is {} cannot take this change",
+            self.from.as_str()
+        )
     }
 }
 

@@ -25,7 +25,10 @@ impl Bucket {
     /// A full bucket.
     #[must_use]
     pub fn full(limit: u32, now: Timestamp) -> Self {
-        Self { level: u64::from(limit) * TOKEN, at: now }
+        Self {
+            level: u64::from(limit) * TOKEN,
+            at: now,
+        }
     }
 
     /// The bucket as it stands at `now`; a clock that went back adds nothing.
@@ -64,7 +67,10 @@ impl Bucket {
 
 /// Why a call is over a limit, with the milliseconds until one may pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "a third meter must break every match")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a third meter must break every match"
+)]
 pub enum Shortfall {
     /// The day's calls are used up.
     Budget(i64),
@@ -110,10 +116,15 @@ impl Meters {
         let day = now.day().max(self.day);
         let used = if day == self.day { self.used } else { 0 };
         if used >= limits.per_day {
-            let wait = (day + 1).saturating_mul(DAY).saturating_sub(now.as_millis());
+            let wait = (day + 1)
+                .saturating_mul(DAY)
+                .saturating_sub(now.as_millis());
             return Err(Shortfall::Budget(wait));
         }
-        let overall = self.overall(limits, now).take(limits.per_minute).map_err(Shortfall::Rate)?;
+        let overall = self
+            .overall(limits, now)
+            .take(limits.per_minute)
+            .map_err(Shortfall::Rate)?;
         if let Some(limit) = limits.tool_per_minute {
             let bucket = self
                 .tools
@@ -136,7 +147,10 @@ impl Meters {
     /// # Errors
     /// The milliseconds until there is one.
     pub fn take_overall(&mut self, limits: &Limits, now: Timestamp) -> Result<(), Shortfall> {
-        let overall = self.overall(limits, now).take(limits.per_minute).map_err(Shortfall::Rate)?;
+        let overall = self
+            .overall(limits, now)
+            .take(limits.per_minute)
+            .map_err(Shortfall::Rate)?;
         self.overall = Some(overall);
         Ok(())
     }
@@ -148,7 +162,9 @@ impl Meters {
     }
 
     fn overall(&self, limits: &Limits, now: Timestamp) -> Bucket {
-        self.overall
-            .map_or_else(|| Bucket::full(limits.per_minute, now), |b| b.at(limits.per_minute, now))
+        self.overall.map_or_else(
+            || Bucket::full(limits.per_minute, now),
+            |b| b.at(limits.per_minute, now),
+        )
     }
 }

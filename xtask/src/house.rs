@@ -299,6 +299,7 @@ mod tests {
         assert_eq!(runtimes("toolgate-core", tree).len(), 1);
     }
 
+    // spec: XA-03
     #[test]
     fn a_clock_is_found_in_code_but_not_in_comments_or_tests() {
         let text = "let a = std::time::Instant::now();\n";

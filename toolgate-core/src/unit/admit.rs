@@ -91,15 +91,20 @@ fn made_before(loaded: &Loaded, admit: &Admit) -> Option<Outcome> {
         return Some(Outcome::Admitted);
     }
     let approval = loaded.approval.as_ref()?;
-    let mine = approval.claim.as_ref().is_some_and(|claim| claim.call == admit.call);
+    let mine = approval
+        .claim
+        .as_ref()
+        .is_some_and(|claim| claim.call == admit.call);
     (mine && approval.unattended && approval.status == Status::Applying)
         .then(|| Outcome::Claimed(Box::new(approval.clone())))
 }
 
 fn leading(admit: &Admit) -> Reason {
-    admit.verdict.leading().cloned().unwrap_or_else(|| {
-        Reason::new(Code::Hidden, "there is no such tool", Retry::Never)
-    })
+    admit
+        .verdict
+        .leading()
+        .cloned()
+        .unwrap_or_else(|| Reason::new(Code::Hidden, "there is no such tool", Retry::Never))
 }
 
 pub(super) fn over(shortfall: Shortfall) -> Reason {
@@ -117,7 +122,10 @@ pub(super) fn over(shortfall: Shortfall) -> Reason {
 
 /// Refuses, and writes it down unless an equal refusal was written within ten seconds.
 fn refuse(mut draft: Draft, admit: &Admit, reason: Reason) -> Step {
-    let known = admit.tool.as_ref().filter(|_| admit.verdict.decision != Decision::Hidden);
+    let known = admit
+        .tool
+        .as_ref()
+        .filter(|_| admit.verdict.decision != Decision::Hidden);
     let Some(more) = first_of_its_kind(&mut draft, reason.code, known) else {
         return draft.end(Outcome::Refused(reason));
     };
@@ -145,7 +153,10 @@ pub(super) fn first_of_its_kind(
 ) -> Option<u64> {
     let now = draft.now;
     let repeats = &mut draft.head.repeats;
-    if let Some(known) = repeats.iter_mut().find(|r| r.code == code && r.tool.as_ref() == tool) {
+    if let Some(known) = repeats
+        .iter_mut()
+        .find(|r| r.code == code && r.tool.as_ref() == tool)
+    {
         if now.since(known.since) < COLLAPSE {
             known.more = known.more.saturating_add(1);
             return None;
@@ -155,12 +166,21 @@ pub(super) fn first_of_its_kind(
         return Some(more);
     }
     if repeats.len() >= MOST_REPEATS {
-        let oldest = repeats.iter().enumerate().min_by_key(|(_, r)| r.since).map(|(at, _)| at);
+        let oldest = repeats
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, r)| r.since)
+            .map(|(at, _)| at);
         if let Some(at) = oldest {
             repeats.remove(at);
         }
     }
-    repeats.push(Repeat { code, tool: tool.cloned(), since: now, more: 0 });
+    repeats.push(Repeat {
+        code,
+        tool: tool.cloned(),
+        since: now,
+        more: 0,
+    });
     Some(0)
 }
 
@@ -280,7 +300,10 @@ pub(super) fn take_claim(
     lease_ms: i64,
 ) {
     draft.head.fence = draft.head.fence.saturating_add(1);
-    approval.status = approval.status.after(Change::Claim).unwrap_or(approval.status);
+    approval.status = approval
+        .status
+        .after(Change::Claim)
+        .unwrap_or(approval.status);
     approval.claim = Some(Claim {
         fence: draft.head.fence,
         lease_until: draft.now.plus(lease_ms),

@@ -23,10 +23,10 @@ pub(super) fn poll(mut draft: Draft, loaded: &Loaded, poll: &Poll) -> Step {
         return Step::still(Outcome::Stale);
     }
     let now = draft.now;
-    if poll.counted {
-        if let Err(shortfall) = draft.head.meters.take_overall(&poll.limits, now) {
-            return Step::still(Outcome::Refused(over(shortfall)));
-        }
+    if poll.counted
+        && let Err(shortfall) = draft.head.meters.take_overall(&poll.limits, now)
+    {
+        return Step::still(Outcome::Refused(over(shortfall)));
     }
     let Some(found) = &loaded.approval else {
         return if poll.counted {
@@ -38,7 +38,11 @@ pub(super) fn poll(mut draft: Draft, loaded: &Loaded, poll: &Poll) -> Step {
     let mut approval = found.clone();
     let closed = sweep::close_if_overdue(&mut draft, &mut approval);
     let outcome = Outcome::Held(Box::new(approval));
-    if poll.counted || closed { draft.end(outcome) } else { Step::still(outcome) }
+    if poll.counted || closed {
+        draft.end(outcome)
+    } else {
+        Step::still(outcome)
+    }
 }
 
 pub(super) fn collect(mut draft: Draft, loaded: &Loaded, collect: &Collect) -> Step {
@@ -48,7 +52,10 @@ pub(super) fn collect(mut draft: Draft, loaded: &Loaded, collect: &Collect) -> S
     if !draft.authorised(collect.key.as_ref()) {
         return Step::still(Outcome::Unauthorised);
     }
-    let applied = loaded.approval.as_ref().filter(|found| found.status == Status::Applied);
+    let applied = loaded
+        .approval
+        .as_ref()
+        .filter(|found| found.status == Status::Applied);
     let Some(found) = applied else {
         return Step::still(Outcome::Missing);
     };

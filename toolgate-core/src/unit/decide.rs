@@ -25,7 +25,10 @@ pub(super) fn decide(mut draft: Draft, loaded: &Loaded, decide: &Decide) -> Step
         return Step::still(Outcome::Missing);
     };
     let mut approval = found.clone();
-    let mine = approval.claim.as_ref().is_some_and(|claim| claim.call == decide.call);
+    let mine = approval
+        .claim
+        .as_ref()
+        .is_some_and(|claim| claim.call == decide.call);
     if decide.approved && mine && approval.status == Status::Applying {
         return Step::still(Outcome::Claimed(Box::new(approval)));
     }
@@ -33,13 +36,17 @@ pub(super) fn decide(mut draft: Draft, loaded: &Loaded, decide: &Decide) -> Step
     let retried = approval.status == Status::Failed && decide.approved && approval.args.is_some();
     if approval.status != Status::Pending && !retried {
         let conflict = Outcome::Conflict(Box::new(approval));
-        return if closed { draft.end(conflict) } else { Step::still(conflict) };
+        return if closed {
+            draft.end(conflict)
+        } else {
+            Step::still(conflict)
+        };
     }
     let own = draft.head.owner.as_ref() == Some(&decide.by);
-    if let Some(recheck) = &decide.recheck {
-        if !may_answer(&draft, recheck, own) {
-            return Step::still(Outcome::NotApprover);
-        }
+    if let Some(recheck) = &decide.recheck
+        && !may_answer(&draft, recheck, own)
+    {
+        return Step::still(Outcome::NotApprover);
     }
     let answer = Answer {
         approved: decide.approved,
@@ -56,10 +63,14 @@ pub(super) fn decide(mut draft: Draft, loaded: &Loaded, decide: &Decide) -> Step
         return Step::still(Outcome::Stale);
     };
     match refused_now(&mut draft, &approval, recheck) {
-        Err(stale) => Step::still(stale),
-        Ok(Some(reason)) => {
-            leave(draft, approval, Change::Block, EventKind::Blocked, Some(&reason))
-        }
+        Err(Stale) => Step::still(Outcome::Stale),
+        Ok(Some(reason)) => leave(
+            draft,
+            approval,
+            Change::Block,
+            EventKind::Blocked,
+            Some(&reason),
+        ),
         Ok(None) => {
             if retried {
                 draft.head.open = draft.head.open.saturating_add(1);
@@ -85,23 +96,26 @@ fn may_answer(draft: &Draft, recheck: &Recheck, own: bool) -> bool {
     }
 }
 
-/// Why an approved call must not be made now, or that the re-check is out of date.
+/// The re-check was worked out from a policy that is not in force any more.
+struct Stale;
+
+/// Why an approved call must not be made now.
 fn refused_now(
     draft: &mut Draft,
     approval: &Approval,
     recheck: &Recheck,
-) -> Result<Option<Reason>, Outcome> {
+) -> Result<Option<Reason>, Stale> {
     if let Some(reason) = draft.killed() {
         return Ok(Some(reason));
     }
-    if let Some(key) = &approval.key {
-        if draft.head.good_key(key, draft.now).is_none() {
-            let message = "the key that made the request is not good any more";
-            return Ok(Some(Reason::new(Code::KeyRevoked, message, Retry::Never)));
-        }
+    if let Some(key) = &approval.key
+        && draft.head.good_key(key, draft.now).is_none()
+    {
+        let message = "the key that made the request is not good any more";
+        return Ok(Some(Reason::new(Code::KeyRevoked, message, Retry::Never)));
     }
     if recheck.policy_version != draft.head.policy.version {
-        return Err(Outcome::Stale);
+        return Err(Stale);
     }
     if recheck.verdict.decision >= Decision::Refuse {
         let reason = recheck.verdict.leading().cloned();
@@ -111,7 +125,11 @@ fn refused_now(
     }
     if recheck.digest != Some(approval.digest) {
         let message = "the tool's definition changed since the request was made";
-        return Ok(Some(Reason::new(Code::DigestChanged, message, Retry::Fixed)));
+        return Ok(Some(Reason::new(
+            Code::DigestChanged,
+            message,
+            Retry::Fixed,
+        )));
     }
     Ok(None)
 }

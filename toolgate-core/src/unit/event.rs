@@ -134,10 +134,10 @@ impl Event {
     /// The event with one more detail.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Serialize) -> Self {
-        if let Ok(value) = serde_json::to_value(value) {
-            if !value.is_null() {
-                self.detail.insert(name.to_owned(), value);
-            }
+        if let Ok(value) = serde_json::to_value(value)
+            && !value.is_null()
+        {
+            self.detail.insert(name.to_owned(), value);
         }
         self
     }

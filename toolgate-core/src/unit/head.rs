@@ -57,7 +57,9 @@ impl Head {
     /// The key of that id, if it is good at `now`.
     #[must_use]
     pub fn good_key(&self, id: &KeyId, now: Timestamp) -> Option<&Key> {
-        self.keys.iter().find(|key| key.id == *id && key.is_good(now))
+        self.keys
+            .iter()
+            .find(|key| key.id == *id && key.is_good(now))
     }
 
     /// The key of that hash, compared in constant time, if it is good at `now`.
@@ -65,15 +67,21 @@ impl Head {
     pub fn key_by_hash(&self, hash: &KeyHash, now: Timestamp) -> Option<&Key> {
         self.keys
             .iter()
-            .fold(None, |found, key| if key.hash.matches(hash) { Some(key) } else { found })
+            .fold(None, |found, key| {
+                if key.hash.matches(hash) {
+                    Some(key)
+                } else {
+                    found
+                }
+            })
             .filter(|key| key.is_good(now))
     }
 
     pub(super) fn touch(&mut self, id: &KeyId, now: Timestamp) {
-        if let Some(key) = self.keys.iter_mut().find(|key| key.id == *id) {
-            if key.last_used_at.is_none_or(|at| now.since(at) >= LAST_USE) {
-                key.last_used_at = Some(now);
-            }
+        if let Some(key) = self.keys.iter_mut().find(|key| key.id == *id)
+            && key.last_used_at.is_none_or(|at| now.since(at) >= LAST_USE)
+        {
+            key.last_used_at = Some(now);
         }
     }
 }

@@ -38,7 +38,10 @@ pub(super) fn settle(mut draft: Draft, loaded: &Loaded, settle: &Settle) -> Step
         return Step::still(Outcome::Missing);
     };
     let mut approval = found.clone();
-    let holds = approval.claim.as_ref().is_some_and(|claim| claim.fence == settle.fence);
+    let holds = approval
+        .claim
+        .as_ref()
+        .is_some_and(|claim| claim.fence == settle.fence);
     if holds && matches!(approval.status, Status::Applied | Status::Failed) {
         return Step::still(Outcome::Settled(Box::new(approval)));
     }
@@ -59,7 +62,11 @@ pub(super) fn settle(mut draft: Draft, loaded: &Loaded, settle: &Settle) -> Step
     }
     draft.head.open = draft.head.open.saturating_sub(1);
     draft.save(&approval);
-    let kind = if change == Change::Lose { EventKind::Unknown } else { EventKind::Outcome };
+    let kind = if change == Change::Lose {
+        EventKind::Unknown
+    } else {
+        EventKind::Outcome
+    };
     draft.event(
         Event::new(kind)
             .tool(Some(&approval.tool))

@@ -149,7 +149,11 @@ pub struct Step {
 impl Step {
     /// Nothing changes.
     pub(super) fn still(outcome: Outcome) -> Self {
-        Self { outcome, changes: Changes::default(), events: Vec::new() }
+        Self {
+            outcome,
+            changes: Changes::default(),
+            events: Vec::new(),
+        }
     }
 }
 
@@ -165,7 +169,12 @@ impl Draft {
     fn new(head: &Head, stamp: Timestamp) -> Self {
         let mut head = head.clone();
         head.at = head.at.max(stamp);
-        Self { now: head.at, head, changes: Changes::default(), events: Vec::new() }
+        Self {
+            now: head.at,
+            head,
+            changes: Changes::default(),
+            events: Vec::new(),
+        }
     }
 
     pub(super) fn save(&mut self, approval: &Approval) {
@@ -184,13 +193,18 @@ impl Draft {
     pub(super) fn end(mut self, outcome: Outcome) -> Step {
         self.head.version = self.head.version.saturating_add(1);
         self.changes.head = Some(self.head);
-        Step { outcome, changes: self.changes, events: self.events }
+        Step {
+            outcome,
+            changes: self.changes,
+            events: self.events,
+        }
     }
 
     pub(super) fn killed(&self) -> Option<Reason> {
-        self.head.killed.as_ref().map(|_| {
-            Reason::new(Code::Killed, "this agent is switched off", Retry::Never)
-        })
+        self.head
+            .killed
+            .as_ref()
+            .map(|_| Reason::new(Code::Killed, "this agent is switched off", Retry::Never))
     }
 
     /// Whether the caller's key is good; a caller that the host vouches for has none.
@@ -271,17 +285,34 @@ fn born(id: &PrincipalId, create: &Create, stamp: Timestamp) -> Step {
         fence: 0,
         repeats: Vec::new(),
     };
-    let changes =
-        Changes { head: Some(head), policy: Some(create.policy.clone()), ..Changes::default() };
-    Step { outcome: Outcome::Done, changes, events: vec![event] }
+    let changes = Changes {
+        head: Some(head),
+        policy: Some(create.policy.clone()),
+        ..Changes::default()
+    };
+    Step {
+        outcome: Outcome::Done,
+        changes,
+        events: vec![event],
+    }
 }
 
 /// The system's unit comes to be with the first thing written down in it.
 fn system(id: &PrincipalId, event: &Event, stamp: Timestamp) -> Step {
-    let Ok(name) = "system".parse() else { return Step::still(Outcome::Missing) };
-    let Ok(by) = "toolgate".parse() else { return Step::still(Outcome::Missing) };
+    let Ok(name) = "system".parse() else {
+        return Step::still(Outcome::Missing);
+    };
+    let Ok(by) = "toolgate".parse() else {
+        return Step::still(Outcome::Missing);
+    };
     let policy = r#"{"tools":{}}"#.to_owned();
-    let create = Create { name, owner: None, policy, policy_name: None, by };
+    let create = Create {
+        name,
+        owner: None,
+        policy,
+        policy_name: None,
+        by,
+    };
     let mut step = born(id, &create, stamp);
     step.events = vec![event.clone()];
     step
@@ -315,7 +346,11 @@ fn revoke_key(mut draft: Draft, id: &KeyId, by: &OperatorName) -> Step {
         return Step::still(Outcome::Done);
     }
     key.revoked_at = Some(now);
-    draft.event(Event::new(EventKind::KeyRevoked).with("key", id).with("by", by));
+    draft.event(
+        Event::new(EventKind::KeyRevoked)
+            .with("key", id)
+            .with("by", by),
+    );
     draft.end(Outcome::Done)
 }
 
@@ -323,8 +358,16 @@ fn kill(mut draft: Draft, by: &OperatorName, reason: Option<&String>) -> Step {
     if draft.head.killed.is_some() {
         return Step::still(Outcome::Done);
     }
-    draft.head.killed = Some(Killed { by: by.clone(), reason: reason.cloned(), at: draft.now });
-    draft.event(Event::new(EventKind::Killed).with("by", by).with("reason", reason));
+    draft.head.killed = Some(Killed {
+        by: by.clone(),
+        reason: reason.cloned(),
+        at: draft.now,
+    });
+    draft.event(
+        Event::new(EventKind::Killed)
+            .with("by", by)
+            .with("reason", reason),
+    );
     draft.end(Outcome::Done)
 }
 
@@ -345,8 +388,11 @@ fn set_policy(mut draft: Draft, set: &SetPolicy) -> Step {
     if in_force.version != set.from {
         return Step::still(Outcome::Stale);
     }
-    draft.head.policy =
-        PolicyRef { version: set.from.saturating_add(1), name: set.name.clone(), digest };
+    draft.head.policy = PolicyRef {
+        version: set.from.saturating_add(1),
+        name: set.name.clone(),
+        digest,
+    };
     let event = Event::new(EventKind::PolicySet)
         .with("policyVersion", draft.head.policy.version)
         .with("policyName", &set.name)

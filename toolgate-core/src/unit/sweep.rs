@@ -22,7 +22,11 @@ pub(super) fn sweep(mut draft: Draft, loaded: &Loaded) -> Step {
         closed = closed.saturating_add(u32::from(close_if_overdue(&mut draft, &mut approval)));
     }
     let now = draft.now;
-    for running in loaded.lapsed.iter().filter(|running| running.lease_until <= now) {
+    for running in loaded
+        .lapsed
+        .iter()
+        .filter(|running| running.lease_until <= now)
+    {
         closed = closed.saturating_add(1);
         draft.call(CallChange::Drop(running.call.clone()));
         draft.event(
@@ -47,11 +51,17 @@ pub(super) fn sweep(mut draft: Draft, loaded: &Loaded) -> Step {
 pub(super) fn close_if_overdue(draft: &mut Draft, approval: &mut Approval) -> bool {
     let now = draft.now;
     let lapsed = |approval: &Approval| {
-        approval.claim.as_ref().is_none_or(|claim| claim.lease_until <= now)
+        approval
+            .claim
+            .as_ref()
+            .is_none_or(|claim| claim.lease_until <= now)
     };
     match approval.status {
         Status::Pending if approval.expires_at <= now => {
-            approval.status = approval.status.after(Change::Expire).unwrap_or(approval.status);
+            approval.status = approval
+                .status
+                .after(Change::Expire)
+                .unwrap_or(approval.status);
             approval.args = None;
             draft.head.open = draft.head.open.saturating_sub(1);
             draft.event(
@@ -61,7 +71,10 @@ pub(super) fn close_if_overdue(draft: &mut Draft, approval: &mut Approval) -> bo
             );
         }
         Status::Applying if lapsed(approval) => {
-            approval.status = approval.status.after(Change::Lose).unwrap_or(approval.status);
+            approval.status = approval
+                .status
+                .after(Change::Lose)
+                .unwrap_or(approval.status);
             approval.args = None;
             let message = "the call may or may not have been made: its worker did not answer in \
                            time; it is not made again";
@@ -77,7 +90,9 @@ pub(super) fn close_if_overdue(draft: &mut Draft, approval: &mut Approval) -> bo
         }
         Status::Failed
             if approval.args.is_some()
-                && approval.settled_at.is_none_or(|at| at.plus(RETRY_HOLDS) <= now) =>
+                && approval
+                    .settled_at
+                    .is_none_or(|at| at.plus(RETRY_HOLDS) <= now) =>
         {
             approval.args = None;
         }
