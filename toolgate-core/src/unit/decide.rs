@@ -44,7 +44,8 @@ pub(super) fn decide(mut draft: Draft, loaded: &Loaded, decide: &Decide) -> Step
     }
     let own = draft.head.owner.as_ref() == Some(&decide.by);
     if let Some(recheck) = &decide.recheck
-        && !may_answer(&draft, recheck, own)
+        && decide.approved
+        && !may_approve(&draft, recheck, own)
     {
         return Step::still(Outcome::NotApprover);
     }
@@ -88,7 +89,7 @@ pub(super) fn decide(mut draft: Draft, loaded: &Loaded, decide: &Decide) -> Step
     }
 }
 
-fn may_answer(draft: &Draft, recheck: &Recheck, own: bool) -> bool {
+fn may_approve(draft: &Draft, recheck: &Recheck, own: bool) -> bool {
     match recheck.approvers {
         Approvers::Any => true,
         Approvers::Owner => own || draft.head.owner.is_none(),

@@ -65,7 +65,7 @@ impl Reply {
         if let Some(wait) = reason.retry_after_ms {
             outcome.insert("retryAfterMs".to_owned(), wait.into());
         }
-        Self::said(&text, Value::Object(outcome), true, false)
+        Self::said(&text, &Value::Object(outcome), true, false)
     }
 
     /// The gate could not do its part, so nothing is done or disclosed.
@@ -91,7 +91,7 @@ impl Reply {
                     "id": id,
                     "expiresAt": approval.expires_at,
                 });
-                Self::said(&text, outcome, false, true)
+                Self::said(&text, &outcome, false, true)
             }
             Status::Applying => {
                 let text = format!(
@@ -99,7 +99,7 @@ impl Reply {
                      to get the result.",
                     super::OUTCOME_TOOL
                 );
-                Self::said(&text, json!({"status": "applying", "id": id}), false, true)
+                Self::said(&text, &json!({"status": "applying", "id": id}), false, true)
             }
             Status::Declined => {
                 let reason = approval
@@ -116,39 +116,39 @@ impl Reply {
                 if let (Some(outcome), Some(reason)) = (outcome.as_object_mut(), reason) {
                     outcome.insert("reason".to_owned(), reason.into());
                 }
-                Self::said(&text, outcome, true, false)
+                Self::said(&text, &outcome, true, false)
             }
             Status::Expired => {
                 let text = format!(
                     "toolgate: nobody answered request {id} in time; nothing was done. The same \
                      call makes a new request."
                 );
-                Self::said(&text, ended("expired", id, Retry::After), true, false)
+                Self::said(&text, &ended("expired", id, Retry::After), true, false)
             }
             Status::Withdrawn => {
                 let text = format!("toolgate: request {id} was withdrawn; nothing was done.");
-                Self::said(&text, ended("withdrawn", id, Retry::After), true, false)
+                Self::said(&text, &ended("withdrawn", id, Retry::After), true, false)
             }
             Status::Blocked => {
                 let text = format!(
                     "toolgate: request {id} was approved, but not carried out: {why}. Nothing was \
                      done."
                 );
-                Self::said(&text, ended("blocked", id, Retry::Fixed), true, false)
+                Self::said(&text, &ended("blocked", id, Retry::Fixed), true, false)
             }
             Status::Failed => {
                 let text = format!(
                     "toolgate: request {id} was approved, but the call was not made: {why}. An \
                      operator can try it again."
                 );
-                Self::said(&text, ended("failed", id, Retry::After), true, false)
+                Self::said(&text, &ended("failed", id, Retry::After), true, false)
             }
             Status::Unknown | Status::Applied => {
                 let text = format!(
                     "toolgate: it is not known whether request {id} was carried out. It is not \
                      tried again; an operator finds out. Do not repeat this call."
                 );
-                Self::said(&text, ended("unknown", id, Retry::Never), true, false)
+                Self::said(&text, &ended("unknown", id, Retry::Never), true, false)
             }
         }
     }
@@ -157,10 +157,10 @@ impl Reply {
     pub(super) fn no_such_request() -> Self {
         let text = "toolgate: there is no such request of yours.";
         let outcome = json!({"status": "refused", "code": "not_found", "retry": Retry::Never});
-        Self::said(text, outcome, true, false)
+        Self::said(text, &outcome, true, false)
     }
 
-    fn said(text: &str, outcome: Value, is_error: bool, structured: bool) -> Self {
+    fn said(text: &str, outcome: &Value, is_error: bool, structured: bool) -> Self {
         let mut result = Map::new();
         result.insert(
             "content".to_owned(),

@@ -219,6 +219,15 @@ impl Gate {
             }
             Outcome::Claimed(approval) => {
                 self.0.watch.open(1);
+                if self
+                    .0
+                    .directory
+                    .remember_approval(&approval.id, principal)
+                    .await
+                    .is_err()
+                {
+                    return Reply::unavailable();
+                }
                 let Some(cleared) = Cleared::action(approval, call.clone(), principal, hosts)
                 else {
                     return Reply::unavailable();

@@ -63,10 +63,8 @@ impl Gate {
         let Some(members) = result.as_object_mut() else {
             return Reply::unavailable();
         };
-        if fenced == Fence::On {
-            if self.wrap(members, &notes).is_err() {
-                return Reply::unavailable();
-            }
+        if fenced == Fence::On && self.wrap(members, &notes).is_err() {
+            return Reply::unavailable();
         }
         let kept = members
             .entry("_meta")
@@ -124,9 +122,9 @@ fn readable(block: &mut Value) -> Option<&mut String> {
 }
 
 fn no_result(dispatched: Dispatched, why: &str) -> Reason {
-    let retry = match dispatched {
-        Dispatched::No => Retry::After,
-        Dispatched::Maybe => Retry::After,
+    let message = match dispatched {
+        Dispatched::No => format!("the call was not made: {why}"),
+        Dispatched::Maybe => format!("the call has no result: {why}"),
     };
-    Reason::new(Code::UpstreamUnavailable, why, retry)
+    Reason::new(Code::UpstreamUnavailable, message, Retry::After)
 }

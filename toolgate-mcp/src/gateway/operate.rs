@@ -206,9 +206,7 @@ impl Gate {
         key: &KeyId,
         by: &OperatorName,
     ) -> Result<(), OperateError> {
-        self.done(
-            self.0
-                .ledger
+        done(&self.0.ledger
                 .revoke_key(principal, key.clone(), by.clone())
                 .await?
                 .outcome,
@@ -225,9 +223,7 @@ impl Gate {
         by: &OperatorName,
         reason: Option<String>,
     ) -> Result<(), OperateError> {
-        self.done(
-            self.0
-                .ledger
+        done(&self.0.ledger
                 .kill(principal, by.clone(), reason)
                 .await?
                 .outcome,
@@ -243,14 +239,7 @@ impl Gate {
         principal: &PrincipalId,
         by: &OperatorName,
     ) -> Result<(), OperateError> {
-        self.done(self.0.ledger.revive(principal, by.clone()).await?.outcome)
-    }
-
-    fn done(&self, outcome: Outcome) -> Result<(), OperateError> {
-        match outcome {
-            Outcome::Done => Ok(()),
-            _ => Err(OperateError::Missing),
-        }
+        done(&self.0.ledger.revive(principal, by.clone()).await?.outcome)
     }
 
     /// Puts a policy in force, for the next request on. One that is not accepted leaves the old
@@ -365,6 +354,13 @@ impl Gate {
             }
         }
         Ok(closed)
+    }
+}
+
+fn done(outcome: &Outcome) -> Result<(), OperateError> {
+    match outcome {
+        Outcome::Done => Ok(()),
+        _ => Err(OperateError::Missing),
     }
 }
 

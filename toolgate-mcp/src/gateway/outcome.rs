@@ -170,7 +170,7 @@ impl Gate {
     }
 }
 
-fn read(arguments: &str) -> Result<ApprovalId, Reason> {
+fn read(arguments: &str) -> Result<ApprovalId, Box<Reason>> {
     let text = if arguments.trim().is_empty() {
         "{}"
     } else {
@@ -178,19 +178,15 @@ fn read(arguments: &str) -> Result<ApprovalId, Reason> {
     };
     let value = parse_strict(text).map_err(|error| {
         let message = "the arguments are not strict JSON";
-        Reason::new(Code::ArgumentsMalformed, message, Retry::Fixed).at(error.path)
+        Box::new(Reason::new(Code::ArgumentsMalformed, message, Retry::Fixed).at(error.path))
     })?;
     let members = value.as_object().ok_or_else(|| {
-        Reason::new(
-            Code::ArgumentsMalformed,
-            "the arguments are not an object",
-            Retry::Fixed,
-        )
+        Box::new(Reason::new(Code::ArgumentsMalformed, "the arguments are not an object", Retry::Fixed))
     })?;
     let only = members.len() == 1;
     let id = members.get("id").and_then(Value::as_str).filter(|_| only);
     id.and_then(ApprovalId::parse).ok_or_else(|| {
         let message = "the one argument is `id`, the id that the pending call was answered with";
-        Reason::new(Code::ArgumentsInvalid, message, Retry::Fixed).at("/id")
+        Box::new(Reason::new(Code::ArgumentsInvalid, message, Retry::Fixed).at("/id"))
     })
 }

@@ -194,10 +194,10 @@ impl Filtered {
     }
 
     /// The result, if the audit's append lets it be disclosed.
-    pub(super) fn recorded(self, moved: &Moved) -> Result<Recorded, Option<Reason>> {
+    pub(super) fn recorded(self, moved: &Moved) -> Result<Recorded, Option<Box<Reason>>> {
         match &moved.outcome {
             Outcome::Recorded | Outcome::Collected(_) => Ok(Recorded(self)),
-            Outcome::Withheld(reason) | Outcome::Refused(reason) => Err(Some(reason.clone())),
+            Outcome::Withheld(reason) | Outcome::Refused(reason) => Err(Some(Box::new(reason.clone()))),
             _ => Err(None),
         }
     }
