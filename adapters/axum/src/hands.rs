@@ -1,0 +1,128 @@
+//! What the gate asks of its host, by tokio and the operating system.
+
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use toolgate_mcp::ports::Entropy;
+use toolgate_mcp::ports::EntropyError;
+use toolgate_mcp::ports::Spawn;
+use toolgate_mcp::ports::Task;
+use toolgate_mcp::ports::Timer;
+
+/// Runs tasks on a tokio runtime and knows how many of them have not ended.
+#[derive(Debug, Clone)]
+pub struct TokioSpawn {
+    runtime: Handle,
+    running: watch::Sender<usize>,
+}
+
+impl TokioSpawn {
+    /// Runs tasks on that runtime.
+    #[must_use]
+    pub fn new(runtime: Handle) -> Self {
+        Self {
+            runtime,
+            running: watch::Sender::new(0),
+        }
+    }
+
+    /// Waits until every task has ended.
+    pub async fn idle(&self) {
+        let mut running = self.running.subscribe();
+        // It fails only without a sender, and this value holds one.
+        running.wait_for(|count| *count == 0).await.ok();
+    }
+}
+
+impl Spawn for TokioSpawn {
+    fn spawn(&self, task: Task) {
+        let ticket = Ticket::take(&self.running);
+        self.runtime.spawn(async move {
+            let _ticket = ticket;
+            task.await;
+        });
+    }
+}
+
+/// Counts a task for as long as it lives, even if it panics.
+struct Ticket(watch::Sender<usize>);
+
+impl Ticket {
+    fn take(running: &watch::Sender<usize>) -> Self {
+        running.send_modify(|count| *count = count.saturating_add(1));
+        Self(running.clone())
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.0
+            .send_modify(|count| *count = count.saturating_sub(1));
+    }
+}
+
+/// Waits and measures by tokio's clock.
+#[derive(Debug, Clone, Copy)]
+pub struct TokioTimer {
+    began: Instant,
+}
+
+impl TokioTimer {
+    /// Measures from now on.
+    #[must_use]
+    pub fn start() -> Self {
+        Self {
+            began: Instant::now(),
+        }
+    }
+}
+
+impl Timer for TokioTimer {
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn sleep(&self, time: Duration) -> Task {
+        Box::pin(tokio::time::sleep(time))
+    }
+}
+
+/// The operating system's random source.
+#[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::exhaustive_structs, reason = "a unit value")]
+pub struct OsEntropy;
+
+impl Entropy for OsEntropy {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
+        getrandom::fill(bytes).map_err(|_| EntropyError)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn idle_waits_for_every_task_even_one_that_panics() {
+        let spawn = TokioSpawn::new(Handle::current());
+        let (open, gate) = tokio::sync::oneshot::channel::<()>();
+        spawn.spawn(Box::pin(async move {
+            gate.await.ok();
+        }));
+        spawn.spawn(Box::pin(async { panic!("a task that fails") }));
+        let early = tokio::time::timeout(Duration::from_millis(20), spawn.idle()).await;
+        assert!(early.is_err());
+        open.send(()).unwrap();
+        spawn.idle().await;
+    }
+
+    #[test]
+    fn entropy_differs() {
+        let (mut one, mut two) = ([0; 20], [0; 20]);
+        OsEntropy.fill(&mut one).unwrap();
+        OsEntropy.fill(&mut two).unwrap();
+        assert_ne!(one, two);
+    }
+}
