@@ -311,6 +311,7 @@ mod tests {
         assert_eq!(file("toolgate-core", "src/a.rs", &below).len(), 0);
     }
 
+    // spec: FN-06
     #[test]
     fn only_the_classification_reads_annotations() {
         let text = "let a = \"readOnlyHint\";\n";

@@ -357,7 +357,7 @@ fn a_refusal_names_tool_argument_and_rule_and_no_value() {
     }
 }
 
-// spec: AG-06
+// spec: AG-06 FN-03
 #[test]
 fn a_constrained_argument_that_is_absent_is_refused() {
     let rule = json!({ "prefix": "docs/" });

@@ -99,6 +99,7 @@ fn the_example_round_trips_and_is_kept() {
     );
 }
 
+// spec: FN-02
 #[test]
 fn an_empty_policy_grants_nothing_and_has_defaults() {
     for policy in [accept(json!({})), Policy::deny_all()] {
@@ -130,7 +131,7 @@ fn an_empty_policy_grants_nothing_and_has_defaults() {
     );
 }
 
-// spec: PL-02
+// spec: PL-02 FN-01
 #[test]
 fn every_error_is_reported_at_once_with_its_place_and_the_nearest_name() {
     let found = errors(&json!({
@@ -442,6 +443,7 @@ fn a_stored_policy_keeps_what_is_gone_and_allows_nothing_by_it() {
     }
 }
 
+// spec: FN-07
 #[test]
 fn an_upstream_grants_by_mode_and_exact_entries_win() {
     let view = |upstreams: Value| granted(&accept(json!({ "upstreams": upstreams })));

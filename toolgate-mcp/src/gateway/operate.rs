@@ -206,7 +206,10 @@ impl Gate {
         key: &KeyId,
         by: &OperatorName,
     ) -> Result<(), OperateError> {
-        done(&self.0.ledger
+        done(
+            &self
+                .0
+                .ledger
                 .revoke_key(principal, key.clone(), by.clone())
                 .await?
                 .outcome,
@@ -223,7 +226,10 @@ impl Gate {
         by: &OperatorName,
         reason: Option<String>,
     ) -> Result<(), OperateError> {
-        done(&self.0.ledger
+        done(
+            &self
+                .0
+                .ledger
                 .kill(principal, by.clone(), reason)
                 .await?
                 .outcome,

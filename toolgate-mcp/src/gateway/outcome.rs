@@ -181,7 +181,11 @@ fn read(arguments: &str) -> Result<ApprovalId, Box<Reason>> {
         Box::new(Reason::new(Code::ArgumentsMalformed, message, Retry::Fixed).at(error.path))
     })?;
     let members = value.as_object().ok_or_else(|| {
-        Box::new(Reason::new(Code::ArgumentsMalformed, "the arguments are not an object", Retry::Fixed))
+        Box::new(Reason::new(
+            Code::ArgumentsMalformed,
+            "the arguments are not an object",
+            Retry::Fixed,
+        ))
     })?;
     let only = members.len() == 1;
     let id = members.get("id").and_then(Value::as_str).filter(|_| only);

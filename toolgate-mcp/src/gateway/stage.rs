@@ -197,7 +197,9 @@ impl Filtered {
     pub(super) fn recorded(self, moved: &Moved) -> Result<Recorded, Option<Box<Reason>>> {
         match &moved.outcome {
             Outcome::Recorded | Outcome::Collected(_) => Ok(Recorded(self)),
-            Outcome::Withheld(reason) | Outcome::Refused(reason) => Err(Some(Box::new(reason.clone()))),
+            Outcome::Withheld(reason) | Outcome::Refused(reason) => {
+                Err(Some(Box::new(reason.clone())))
+            }
             _ => Err(None),
         }
     }

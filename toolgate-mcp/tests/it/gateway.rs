@@ -229,7 +229,7 @@ async fn structured_results_are_filtered_and_marked_but_not_fenced() {
     assert!(!text(&shown).contains("trust=\"untrusted\""));
 }
 
-// spec: MT-05
+// spec: MT-05 FN-04 FN-10
 #[tokio::test]
 async fn the_list_is_the_gates_own_word() {
     let host = Host::new().await;
@@ -424,4 +424,26 @@ async fn a_refusal_says_when_to_come_back_and_polling_costs_calls_only() {
     assert_eq!(head.meters.used_today(host.ledger.now()), 1);
     let decided = host.gate.decide(&id, true, &ann(), None).await.unwrap();
     assert_eq!(decided.approval.status, Status::Applied);
+}
+
+// spec: FN-05
+#[tokio::test]
+async fn nothing_that_an_agent_can_ask_names_a_tool_outside_its_view() {
+    let host = Host::new().await;
+    let reader = host.caller(&json!({"tools": {"look": {}}})).await;
+    let writer = host.caller(&both()).await;
+    let theirs = pending(&host, &writer, "theirs").await;
+    let tools = json!(host.gate.view(&reader).await.unwrap()).to_string();
+    assert!(!tools.contains("note"), "{tools}");
+    for name in ["note", "not", "desk__note", "NOTE", "nothing"] {
+        assert_eq!(host.call(&reader, name, "a").await, Reply::Hidden);
+    }
+    let ask = |id: &str| request("approval_outcome", &json!({ "id": id }).to_string());
+    let foreign = host.gate.call(&reader, &ask(theirs.as_str())).await;
+    let nobodys = host
+        .gate
+        .call(&reader, &ask(&format!("ap_{}", "a".repeat(32))))
+        .await;
+    assert_eq!(foreign, nobodys);
+    assert!(!format!("{foreign:?}").contains("note"));
 }

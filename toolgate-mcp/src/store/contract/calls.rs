@@ -60,6 +60,7 @@ pub async fn what_was_not_admitted_is_not_recorded<S: Store>(store: &S, _: &Cloc
     assert_eq!(again.outcome, Outcome::Missing);
 }
 
+// spec: FN-46
 /// Of many calls at once exactly the bucket's tokens pass, and the rest learn when to come back.
 pub async fn a_bucket_admits_exactly_its_tokens<S: Store>(store: &S, clock: &Clocked) {
     let id = principal(store).await;

@@ -118,9 +118,13 @@ pub async fn approvals_are_listed_newest_first<S: Store>(store: &S, clock: &Cloc
         list(Some(Status::Pending), 10).await.as_slice(),
         newest.get(..3).unwrap()
     );
-    assert_eq!(list(Some(Status::Declined), 10).await, vec![first.id.clone()]);
+    assert_eq!(
+        list(Some(Status::Declined), 10).await,
+        vec![first.id.clone()]
+    );
 }
 
+// spec: FN-08
 /// One principal's moves show nothing of another's, and touch nothing of it.
 pub async fn principals_share_nothing<S: Store>(store: &S, _: &Clocked) {
     let (one, two) = (principal(store).await, principal(store).await);
