@@ -10,3 +10,4 @@
 mod gateway;
 mod host;
 mod store;
+mod wire;
