@@ -103,7 +103,10 @@ impl std::error::Error for ChainIdError {}
 
 /// Where a chain ends: what its writer keeps, and holds a copy of the chain against.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::exhaustive_structs, reason = "a pair of plain data that stores build and match")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "a pair of plain data that stores build and match"
+)]
 pub struct Head {
     /// How many rows the chain has, which is also the `seq` of the last.
     pub size: u64,
@@ -113,7 +116,10 @@ pub struct Head {
 
 /// One row as it is to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "plain data that stores take apart")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "plain data that stores take apart"
+)]
 pub struct Row {
     /// The chain it belongs to.
     pub chain: ChainId,

@@ -82,7 +82,10 @@ impl EntryKind {
     /// If it is not such a word.
     pub fn new(word: &str) -> Result<Self, KindError> {
         let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-        let begins = word.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
+        let begins = word
+            .bytes()
+            .next()
+            .is_some_and(|byte| byte.is_ascii_lowercase());
         if begins && word.len() <= 32 && word.bytes().all(allowed) {
             Ok(Self(Cow::Owned(word.to_owned())))
         } else {
@@ -381,7 +384,9 @@ fn at_text(at: i64) -> Result<String, EncodeError> {
 /// The inverse of [`at_text`], which no other spelling of an instant passes.
 fn at_millis(text: &str) -> Option<i64> {
     let at = text.parse::<Timestamp>().ok()?.as_millisecond();
-    at_text(at).is_ok_and(|canonical| canonical == text).then_some(at)
+    at_text(at)
+        .is_ok_and(|canonical| canonical == text)
+        .then_some(at)
 }
 
 fn serialize_at<S: Serializer>(at: &i64, serializer: S) -> Result<S::Ok, S::Error> {

@@ -24,8 +24,8 @@ use crate::verify::ChainProblem;
 #[must_use]
 pub fn row_line(chain: &ChainId, row: StoredRow<'_>) -> String {
     let hash = row.hash;
-    let in_place = entry::decode(row.bytes)
-        .is_ok_and(|entry| entry.chain == *chain && entry.seq == row.seq);
+    let in_place =
+        entry::decode(row.bytes).is_ok_and(|entry| entry.chain == *chain && entry.seq == row.seq);
     match std::str::from_utf8(row.bytes) {
         Ok(text) if in_place => format!(r#"{{"entry":{text},"hash":"{hash}"}}"#),
         _ => {
@@ -106,10 +106,17 @@ impl ExportVerifier {
         }
         match Line::read(line) {
             Some(Line::Entry { bytes, hash }) => self.feed_entry(bytes, hash),
-            Some(Line::Bytes { chain, seq, bytes, hash }) => {
+            Some(Line::Bytes {
+                chain,
+                seq,
+                bytes,
+                hash,
+            }) => {
                 let bytes = bytes.as_slice();
                 self.current = Some(chain.clone());
-                self.tally(chain).verifier.feed(StoredRow { seq, bytes, hash });
+                self.tally(chain)
+                    .verifier
+                    .feed(StoredRow { seq, bytes, hash });
             }
             Some(Line::Head { chain, head }) => self.feed_head(chain, head),
             None => self.feed_unreadable(),

@@ -42,7 +42,8 @@ pub(crate) fn check(value: &Value) -> Result<(), EncodeError> {
 
 /// [`check`] for an object whose map is at hand.
 pub(crate) fn check_map(map: &Map<String, Value>) -> Result<(), EncodeError> {
-    map.values().try_for_each(|value| check_below(value, MAX_DEPTH - 1))
+    map.values()
+        .try_for_each(|value| check_below(value, MAX_DEPTH - 1))
 }
 
 fn check_below(value: &Value, depth: u32) -> Result<(), EncodeError> {
@@ -78,7 +79,9 @@ pub(crate) fn to_bytes(value: &impl Serialize) -> Result<Vec<u8>, EncodeError> {
 
 /// Reads a JSON text, if it is one without a key twice in an object.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Value> {
-    serde_json::from_slice::<Plain>(bytes).ok().map(|plain| plain.0)
+    serde_json::from_slice::<Plain>(bytes)
+        .ok()
+        .map(|plain| plain.0)
 }
 
 /// A value as written.

@@ -76,9 +76,8 @@ impl Found {
 
     /// Names a row of a gap by itself; false if it is in none.
     pub(super) fn fill(&mut self, seq: u64, kind: ProblemKind) -> bool {
-        let holds = |mark: &Mark| {
-            mark.kind == ProblemKind::Deleted && mark.seq <= seq && seq <= mark.until
-        };
+        let holds =
+            |mark: &Mark| mark.kind == ProblemKind::Deleted && mark.seq <= seq && seq <= mark.until;
         let Some(at) = self.list.iter().position(holds) else {
             return false;
         };

@@ -2,8 +2,6 @@
 
 mod found;
 mod report;
-#[cfg(test)]
-mod tests;
 
 pub use report::ChainHead;
 pub use report::ChainProblem;
@@ -109,7 +107,7 @@ impl Verifier {
         let key = row.seq;
         let read = self.read(row);
         if key < self.next {
-            self.late(key, read);
+            self.late(key, &read);
             return;
         }
         match read {
@@ -232,9 +230,10 @@ impl Verifier {
     /// The row is the one that the tip was waiting for, whatever its key.
     fn follow(&mut self, key: u64, row: Linked) {
         match self.stray {
-            Some(Stray { row: Some(stray), key: stray_key })
-                if row.seq.checked_add(1) == Some(stray.seq) && stray.prev == row.hash =>
-            {
+            Some(Stray {
+                row: Some(stray),
+                key: stray_key,
+            }) if row.seq.checked_add(1) == Some(stray.seq) && stray.prev == row.hash => {
                 self.found.add(key, ProblemKind::Reordered);
                 self.accept(stray_key, stray, Link::Chained);
                 self.shift = i128::from(row.seq) - i128::from(stray_key);
@@ -264,8 +263,11 @@ impl Verifier {
     fn stray_was_run(&mut self, key: u64, row: Linked) {
         let missing = self.tip.seq.saturating_add(1);
         match self.stray {
-            Some(Stray { row: Some(stray), .. }) if stray.seq > self.tip.seq => {
-                self.found.last_was_deleted(missing, stray.seq.saturating_sub(1));
+            Some(Stray {
+                row: Some(stray), ..
+            }) if stray.seq > self.tip.seq => {
+                self.found
+                    .last_was_deleted(missing, stray.seq.saturating_sub(1));
             }
             _ => self.found.last_was_inserted(self.tip.key),
         }
@@ -290,9 +292,9 @@ impl Verifier {
     }
 
     /// A row for a key that was passed already.
-    fn late(&mut self, key: u64, read: Read) {
+    fn late(&mut self, key: u64, read: &Read) {
         let kind = match read {
-            Read::Broken(kind) => kind,
+            Read::Broken(kind) => *kind,
             Read::Foreign => ProblemKind::Inserted,
             Read::Whole(_) => ProblemKind::Reordered,
         };
@@ -316,13 +318,18 @@ impl Verifier {
 
     /// A stray that was the last row: only the head can tell what it was.
     fn settle_stray(&mut self, head: &Head, size: u64) {
-        let Some(Stray { key, row: Some(row) }) = self.stray else {
+        let Some(Stray {
+            key,
+            row: Some(row),
+        }) = self.stray
+        else {
             return;
         };
         let at_head = row.seq == head.size && row.hash == head.hash;
         if at_head && size < head.size {
             let missing = self.tip.seq.saturating_add(1);
-            self.found.last_was_deleted(missing, row.seq.saturating_sub(1));
+            self.found
+                .last_was_deleted(missing, row.seq.saturating_sub(1));
             self.accept(key, row, Link::Chained);
         } else if at_head && row.seq == self.tip.seq && self.tip.hash != head.hash {
             self.found.last_was_inserted(self.tip.key);

@@ -32,7 +32,10 @@ pub enum ProblemKind {
 /// A row that something is wrong with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_structs, reason = "a pair of plain data that tests match whole")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "a pair of plain data that tests match whole"
+)]
 pub struct Problem {
     /// The number under which the row is stored, or would be.
     pub seq: u64,
@@ -90,7 +93,10 @@ pub struct Summary {
 /// The end of a chain, in a [`Summary`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_structs, reason = "plain data that tests match whole")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "plain data that tests match whole"
+)]
 pub struct ChainHead {
     /// The chain.
     pub chain: ChainId,
@@ -103,7 +109,10 @@ pub struct ChainHead {
 /// A row that something is wrong with, in a [`Summary`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::exhaustive_structs, reason = "plain data that tests match whole")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "plain data that tests match whole"
+)]
 pub struct ChainProblem {
     /// The chain.
     pub chain: ChainId,
@@ -146,7 +155,10 @@ impl FromIterator<Report> for Summary {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes fields by reference"
+)]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
