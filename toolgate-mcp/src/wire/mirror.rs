@@ -45,10 +45,9 @@ fn says(header: Once<'_>, value: &Value) -> bool {
     match (mirrored(said), value) {
         (Some(said), Value::String(text)) => said == *text,
         (Some(said), Value::Bool(is)) => said == if *is { "true" } else { "false" },
-        (Some(said), Value::Number(number)) => {
-            let said = said.parse::<f64>().ok().filter(|said| said.is_finite());
-            said.is_some() && said == number.as_f64()
-        }
+        (Some(said), Value::Number(number)) => said
+            .parse::<f64>()
+            .is_ok_and(|said| Some(said) == number.as_f64()),
         _ => false,
     }
 }

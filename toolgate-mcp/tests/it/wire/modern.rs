@@ -275,6 +275,14 @@ fn a_version_that_is_not_served_is_answered_with_those_that_are() {
             json!({"requested": version, "supported": ["2026-07-28"]})
         );
     }
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let long = "9".repeat(8000);
+    let reply = answer(post(&[("mcp-protocol-version", &long)], list));
+    assert_eq!(fault(&reply, &json!(1)), (400, -32022));
+    assert!(
+        reply.body.len() < 300,
+        "a reply does not grow with the header"
+    );
 }
 
 // spec: MT-04
@@ -327,6 +335,9 @@ fn notifications_are_accepted_unless_the_headers_belie_them() {
         let reply = answer(post(more, &note));
         assert_eq!((reply.status.as_u16(), text(&reply)), (202, ""), "{more:?}");
     }
+    // The header means nothing in the other era.
+    let old = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    assert_eq!(answer(post(&[("mcp-method", "x")], old)).status, 202);
     let bad: &[&[(&str, &str)]] = &[
         &[version, ("mcp-method", "tools/call")],
         &[("mcp-protocol-version", "2025-11-25")],
@@ -395,6 +406,9 @@ fn a_call_says_of_itself_what_is_understood_or_nothing() {
         meta(call("progressToken", json!("p"))).progress_token,
         Some(json!("p"))
     );
+    let long = json!({"name": "é".repeat(200)});
+    let client = meta(call("io.modelcontextprotocol/clientInfo", long)).client;
+    assert_eq!(client.map(|name| name.chars().count()), Some(128));
     let bad = [
         ("toolgate/new-request", json!("true")),
         ("toolgate/execution", json!("é".repeat(129))),
