@@ -3,3 +3,5 @@
 pub mod hands;
 pub mod logs;
 pub mod metrics;
+pub mod native;
+pub mod sqlite;

@@ -4,6 +4,7 @@ use futures_util::future::join_all;
 use toolgate_core::policy::Limits;
 use toolgate_core::time::DAY;
 use toolgate_core::time::MINUTE;
+use toolgate_core::unit::Event;
 use toolgate_core::unit::Outcome;
 use toolgate_core::unit::SetPolicy;
 use toolgate_core::verdict::Code;
@@ -115,11 +116,13 @@ pub async fn meters_follow_the_day_and_never_the_clock_back<S: Store>(store: &S,
     clock.pass(1);
     assert_eq!(ask(limits).await.unwrap().outcome, Outcome::Admitted);
     clock.pass(-60 * MINUTE);
+    store.note(&id, Event::note("dry_run")).await.unwrap();
     let before = store.head(&id).await.unwrap().unwrap().at;
     assert_eq!(
         code(&ask(limits).await.unwrap().outcome),
         Some(Code::BudgetExhausted)
     );
+    store.note(&id, Event::note("dry_run")).await.unwrap();
     let after = store.head(&id).await.unwrap().unwrap().at;
     assert!(after >= before);
 }
@@ -171,6 +174,7 @@ pub async fn a_lost_call_is_written_down<S: Store>(store: &S, clock: &Clocked) {
     let id = principal(store).await;
     let asked = admit(&id, "a", Decision::Run);
     store.admit(&id, asked.clone()).await.unwrap();
+    store.note(&id, Event::note("dry_run")).await.unwrap();
     assert!(!store.overdue().await.unwrap().contains(&id));
     clock.pass(40_000);
     assert!(store.overdue().await.unwrap().contains(&id));
@@ -178,7 +182,10 @@ pub async fn a_lost_call_is_written_down<S: Store>(store: &S, clock: &Clocked) {
     assert!(!store.overdue().await.unwrap().contains(&id));
     let late = store.record(&id, record(&asked.call)).await.unwrap();
     assert_eq!(late.outcome, Outcome::Missing);
-    assert_eq!(kinds(store, &id).await, ["principal_created", "call"]);
+    assert_eq!(
+        kinds(store, &id).await,
+        ["principal_created", "dry_run", "call"]
+    );
 }
 
 // spec: KY-05
@@ -192,6 +199,8 @@ pub async fn a_key_is_asked_inside_the_unit<S: Store>(store: &S, clock: &Clocked
         store.admit(&id, asked)
     };
     assert_eq!(with(&good).await.unwrap().outcome, Outcome::Admitted);
+    // A durable move orders the read after the admission.
+    store.note(&id, Event::note("dry_run")).await.unwrap();
     let used = store.head(&id).await.unwrap().unwrap();
     assert!(
         used.keys

@@ -74,6 +74,31 @@ pub trait Store: Ledger + Directory {}
 
 impl<S: Ledger + Directory + Debug> Store for S {}
 
+/// A store with what must outlive it, such as the folder that it is in.
+#[derive(Debug)]
+pub struct Temporary<S, K = Box<dyn std::any::Any + Send + Sync>> {
+    store: S,
+    _kept: K,
+}
+
+impl<S> Temporary<S> {
+    /// Keeps `kept` until the store is gone.
+    pub fn new(store: S, kept: impl std::any::Any + Send + Sync) -> Self {
+        Self {
+            store,
+            _kept: Box::new(kept),
+        }
+    }
+}
+
+impl<S, K> std::ops::Deref for Temporary<S, K> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.store
+    }
+}
+
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 pub(super) fn fresh(prefix: &str) -> String {
@@ -140,7 +165,7 @@ pub(super) const WIDE: Limits = Limits {
 };
 
 /// A call of the tool `note` with this text, decided this way.
-pub(super) fn admit(id: &PrincipalId, text: &str, decision: Decision) -> Admit {
+pub fn admit(id: &PrincipalId, text: &str, decision: Decision) -> Admit {
     let args = json!({ "text": text });
     let canonical = toolgate_core::json::canonical(&args);
     let digest = Digest::of(b"definition");
@@ -275,7 +300,7 @@ pub(super) async fn queued<S: Store>(store: &S, id: &PrincipalId, text: &str) ->
 }
 
 /// A new request that was approved and is claimed.
-pub(super) async fn claimed<S: Store>(store: &S, id: &PrincipalId, text: &str) -> Approval {
+pub async fn claimed<S: Store>(store: &S, id: &PrincipalId, text: &str) -> Approval {
     let approval = queued(store, id, text).await;
     match store
         .decide(id, answer(&approval, true, "ann"))

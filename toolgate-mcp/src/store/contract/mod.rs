@@ -41,6 +41,9 @@ pub use directory::policies_are_kept_by_name;
 pub use fixture::Clocked;
 pub use fixture::ManualClock;
 pub use fixture::Store;
+pub use fixture::Temporary;
+pub use fixture::admit;
+pub use fixture::claimed;
 pub use reads::appends_are_gapless_and_verify;
 pub use reads::approvals_are_listed_newest_first;
 pub use reads::entries_page_stably;
@@ -50,7 +53,8 @@ pub use reads::the_system_has_a_chain;
 /// Makes one test of each function of this module.
 ///
 /// `$attr` is the attribute that runs an async test, `$make` an async function from
-/// [`Clocked`] to the store. What it returns is kept until the test ends.
+/// [`Clocked`](crate::store::contract::Clocked) to something that dereferences to the store; it is
+/// kept until the test ends.
 #[macro_export]
 macro_rules! store_conformance {
     ($attr:meta, $make:path) => {
@@ -91,7 +95,7 @@ macro_rules! store_conformance {
             async fn $name() {
                 let clock = $crate::store::contract::Clocked::default();
                 let store = $make(clock.clone()).await;
-                $crate::store::contract::$name(&store, &clock).await;
+                $crate::store::contract::$name(&*store, &clock).await;
             }
         )*
     };

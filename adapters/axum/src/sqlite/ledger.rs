@@ -1,0 +1,163 @@
+//! The role that keeps units.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use rusqlite::params;
+use toolgate_audit::ChainId;
+use toolgate_core::approval::Approval;
+use toolgate_core::approval::ApprovalId;
+use toolgate_core::id::PrincipalId;
+use toolgate_core::time::Timestamp;
+use toolgate_core::unit::Head;
+use toolgate_core::unit::Move;
+use toolgate_mcp::store::ApprovalQuery;
+use toolgate_mcp::store::EntryQuery;
+use toolgate_mcp::store::Filed;
+use toolgate_mcp::store::Ledger;
+use toolgate_mcp::store::Moved;
+use toolgate_mcp::store::StoreError;
+use toolgate_mcp::store::Wait;
+
+use super::SqliteStore;
+use super::error::store_error;
+use super::readers;
+use super::rows;
+
+#[async_trait]
+impl Ledger for SqliteStore {
+    async fn apply(&self, id: &PrincipalId, asked: Move, wait: Wait) -> Result<Moved, StoreError> {
+        self.writer.apply(id, asked, wait).await
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    async fn head(&self, id: &PrincipalId) -> Result<Option<Arc<Head>>, StoreError> {
+        if let Some(head) = self.readers.head(id) {
+            return Ok(Some(head));
+        }
+        Ok(self.from_file(id).await?.map(|(head, _)| head))
+    }
+
+    async fn policy(&self, id: &PrincipalId) -> Result<Option<(u64, String)>, StoreError> {
+        if let Some(found) = self.readers.policy(id) {
+            return Ok(Some(found));
+        }
+        let found = self.from_file(id).await?;
+        Ok(found.map(|(head, policy)| (head.policy.version, policy)))
+    }
+
+    async fn approval(
+        &self,
+        id: &PrincipalId,
+        approval: &ApprovalId,
+    ) -> Result<Option<Approval>, StoreError> {
+        let (id, approval) = (id.clone(), approval.clone());
+        self.readers.read(move |db| rows::approval(db, &id, approval.as_str())).await
+    }
+
+    async fn approvals(
+        &self,
+        query: &ApprovalQuery,
+    ) -> Result<Vec<(PrincipalId, Approval)>, StoreError> {
+        let query = query.clone();
+        let read = move |db: &rusqlite::Connection| {
+            let sql = "SELECT principal, row FROM approvals \
+                       WHERE (?1 IS NULL OR principal = ?1) AND (?2 IS NULL OR status = ?2) \
+                       ORDER BY created_at DESC, id DESC LIMIT ?3";
+            let mut asked = db.prepare_cached(sql).map_err(store_error)?;
+            let values = params![
+                query.principal.as_ref().map(PrincipalId::as_str),
+                query.status.map(toolgate_core::approval::Status::as_str),
+                i64::try_from(query.limit).unwrap_or(i64::MAX),
+            ];
+            let found = asked
+                .query_map(values, |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
+                .map_err(store_error)?;
+            found
+                .map(|row| {
+                    let (principal, row) = row.map_err(store_error)?;
+                    let principal = PrincipalId::new(principal).map_err(StoreError::corrupt)?;
+                    Ok((principal, rows::read(&row)?))
+                })
+                .collect()
+        };
+        self.readers.read(read).await
+    }
+
+    async fn entries(&self, query: &EntryQuery) -> Result<Vec<Filed>, StoreError> {
+        let query = query.clone();
+        let read = move |db: &rusqlite::Connection| {
+            let sql = match query.chain {
+                Some(_) => {
+                    "SELECT position, chain, seq, bytes, hash FROM entries \
+                     WHERE chain = ?1 AND position < ?2 ORDER BY seq DESC LIMIT ?3"
+                }
+                None => {
+                    "SELECT position, chain, seq, bytes, hash FROM entries \
+                     WHERE ?1 IS NULL AND position < ?2 ORDER BY position DESC LIMIT ?3"
+                }
+            };
+            let before = query.before.map_or(i64::MAX, |position| {
+                i64::try_from(position.0).unwrap_or(i64::MAX)
+            });
+            let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+            let chain = query.chain.as_ref().map(ChainId::as_str);
+            let mut asked = db.prepare_cached(sql).map_err(store_error)?;
+            let mut found = asked.query(params![chain, before, limit]).map_err(store_error)?;
+            let mut entries = Vec::new();
+            while let Some(row) = found.next().map_err(store_error)? {
+                entries.push(rows::filed(row)?);
+            }
+            Ok(entries)
+        };
+        self.readers.read(read).await
+    }
+
+    async fn slice(
+        &self,
+        chain: &ChainId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<Filed>, StoreError> {
+        let chain = chain.clone();
+        self.readers.read(move |db| readers::slice(db, &chain, from, limit)).await
+    }
+
+    async fn chains(&self) -> Result<Vec<(ChainId, toolgate_audit::Head)>, StoreError> {
+        self.readers.read(readers::chains).await
+    }
+
+    async fn overdue(&self) -> Result<Vec<PrincipalId>, StoreError> {
+        let now = self.clock.now().as_millis();
+        let read = move |db: &rusqlite::Connection| {
+            let sql = "SELECT principal FROM approvals WHERE due_at <= ?1 \
+                       UNION SELECT principal FROM calls WHERE lease_until <= ?1";
+            let mut asked = db.prepare_cached(sql).map_err(store_error)?;
+            let found =
+                asked.query_map([now], |row| row.get::<_, String>(0)).map_err(store_error)?;
+            found
+                .map(|row| {
+                    PrincipalId::new(row.map_err(store_error)?).map_err(StoreError::corrupt)
+                })
+                .collect()
+        };
+        self.readers.read(read).await
+    }
+}
+
+impl SqliteStore {
+    async fn from_file(
+        &self,
+        id: &PrincipalId,
+    ) -> Result<Option<(Arc<Head>, String)>, StoreError> {
+        let asked = id.clone();
+        let found = self.readers.read(move |db| readers::unit(db, &asked)).await?;
+        if let Some((head, policy)) = &found {
+            self.readers.keep(id, head, policy);
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,219 @@
+//! A unit's rows: what a move needs, and what it changes.
+
+use rusqlite::Connection;
+use rusqlite::OptionalExtension as _;
+use rusqlite::Row;
+use rusqlite::params;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toolgate_audit::ChainId;
+use toolgate_audit::Hash;
+use toolgate_core::approval::Approval;
+use toolgate_core::id::PrincipalId;
+use toolgate_core::time::Timestamp;
+use toolgate_core::unit::CallChange;
+use toolgate_core::unit::Head;
+use toolgate_core::unit::Loaded;
+use toolgate_core::unit::Move;
+use toolgate_core::unit::Needs;
+use toolgate_core::unit::Running;
+use toolgate_mcp::store::Advance;
+use toolgate_mcp::store::Filed;
+use toolgate_mcp::store::Position;
+use toolgate_mcp::store::StoreError;
+use toolgate_mcp::store::memory::due_at;
+
+use super::error::store_error;
+
+/// How many overdue rows a sweep takes at once.
+const MOST_DUE: i64 = 256;
+
+/// A unit's head and the head of its chain.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Unit {
+    pub(super) head: Option<Head>,
+    pub(super) chain: toolgate_audit::Head,
+}
+
+pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(StoreError::corrupt)
+}
+
+fn write<T: Serialize>(value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(StoreError::corrupt)
+}
+
+fn number(value: u64) -> Result<i64, StoreError> {
+    i64::try_from(value).map_err(StoreError::corrupt)
+}
+
+fn natural(value: i64) -> Result<u64, StoreError> {
+    u64::try_from(value).map_err(StoreError::corrupt)
+}
+
+pub(super) fn hash(bytes: &[u8]) -> Result<Hash, StoreError> {
+    bytes.try_into().map(Hash::from_bytes).map_err(StoreError::corrupt)
+}
+
+/// Reads a unit's head.
+pub(super) fn unit(db: &Connection, id: &PrincipalId) -> Result<Unit, StoreError> {
+    let found = db
+        .prepare_cached("SELECT head, size, hash FROM units WHERE id = ?1")
+        .and_then(|mut query| {
+            query
+                .query_row([id.as_str()], |row| {
+                    Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?))
+                })
+                .optional()
+        })
+        .map_err(store_error)?;
+    let Some((head, size, last)) = found else { return Ok(Unit::default()) };
+    let chain = toolgate_audit::Head { size: natural(size)?, hash: hash(&last)? };
+    Ok(Unit { head: Some(read(&head)?), chain })
+}
+
+/// Reads one column of JSON, row by row.
+fn parsed<T: DeserializeOwned>(
+    db: &Connection,
+    sql: &str,
+    values: impl rusqlite::Params,
+) -> Result<Vec<T>, StoreError> {
+    let mut query = db.prepare_cached(sql).map_err(store_error)?;
+    let rows = query.query_map(values, |row| row.get::<_, String>(0)).map_err(store_error)?;
+    rows.map(|row| read(&row.map_err(store_error)?)).collect()
+}
+
+/// One approval by its name.
+pub(super) fn approval(
+    db: &Connection,
+    id: &PrincipalId,
+    approval: &str,
+) -> Result<Option<Approval>, StoreError> {
+    let sql = "SELECT row FROM approvals WHERE id = ?1 AND principal = ?2";
+    Ok(parsed(db, sql, [approval, id.as_str()])?.pop())
+}
+
+/// The rows that a move needs beside the head.
+pub(super) fn load(
+    db: &Connection,
+    id: &PrincipalId,
+    head: Option<Head>,
+    asked: &Move,
+    now: Timestamp,
+) -> Result<Loaded, StoreError> {
+    let mut loaded = Loaded { head, ..Loaded::default() };
+    let call = |call: &str| -> Result<Option<Running>, StoreError> {
+        let sql = "SELECT row FROM calls WHERE principal = ?1 AND call = ?2";
+        Ok(parsed(db, sql, [id.as_str(), call])?.pop())
+    };
+    match asked.needs() {
+        Needs::Head => {}
+        Needs::Approval(name) => loaded.approval = approval(db, id, name.as_str())?,
+        Needs::Call(name) => loaded.call = call(name.as_str())?,
+        Needs::Request(request, name) => {
+            loaded.call = call(name.as_str())?;
+            if let Some(request) = request {
+                let sql = "SELECT row FROM approvals WHERE principal = ?1 AND request = ?2 \
+                           ORDER BY generation DESC LIMIT 1";
+                let key = request.to_hex();
+                loaded.approval = parsed(db, sql, [id.as_str(), key.as_str()])?.pop();
+            }
+        }
+        Needs::Due => {
+            let sql = "SELECT row FROM approvals WHERE due_at <= ?2 AND principal = ?1 LIMIT ?3";
+            let due = params![id.as_str(), now.as_millis(), MOST_DUE];
+            loaded.due = parsed(db, sql, due)?;
+            let sql = "SELECT row FROM calls WHERE principal = ?1 AND lease_until <= ?2 LIMIT ?3";
+            let due = params![id.as_str(), now.as_millis(), MOST_DUE];
+            loaded.lapsed = parsed(db, sql, due)?;
+        }
+    }
+    Ok(loaded)
+}
+
+fn execute(
+    db: &Connection,
+    sql: &str,
+    values: impl rusqlite::Params,
+) -> Result<usize, StoreError> {
+    db.prepare_cached(sql).and_then(|mut query| query.execute(values)).map_err(store_error)
+}
+
+/// Saves what a move changes. The caller has a transaction open.
+pub(super) fn save(db: &Connection, id: &PrincipalId, done: &Advance) -> Result<(), StoreError> {
+    if let Some(head) = &done.changes.head {
+        let values = (
+            id.as_str(),
+            write(head)?,
+            number(done.chain.size)?,
+            done.chain.hash.as_bytes().as_slice(),
+        );
+        let kept = "UPDATE units SET head = ?2, size = ?3, hash = ?4 WHERE id = ?1";
+        if execute(db, kept, values.clone())? == 0 {
+            let first =
+                "INSERT INTO units (id, head, size, hash, policy) VALUES (?1, ?2, ?3, ?4, '')";
+            execute(db, first, values)?;
+        }
+    }
+    if let Some(policy) = &done.changes.policy {
+        execute(db, "UPDATE units SET policy = ?2 WHERE id = ?1", (id.as_str(), policy))?;
+    }
+    for approval in &done.changes.approvals {
+        let values = params![
+            approval.id.as_str(),
+            id.as_str(),
+            approval.request.to_hex(),
+            approval.generation,
+            approval.status.as_str(),
+            approval.created_at.as_millis(),
+            due_at(approval).map(Timestamp::as_millis),
+            write(approval)?,
+        ];
+        let sql = "INSERT INTO approvals \
+                   (id, principal, request, generation, status, created_at, due_at, row) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
+                   ON CONFLICT (id) DO UPDATE SET \
+                   status = excluded.status, due_at = excluded.due_at, row = excluded.row";
+        execute(db, sql, values)?;
+    }
+    for change in &done.changes.calls {
+        match change {
+            CallChange::Drop(call) => {
+                let sql = "DELETE FROM calls WHERE principal = ?1 AND call = ?2";
+                execute(db, sql, [id.as_str(), call.as_str()])?;
+            }
+            CallChange::Put(running) => {
+                let sql = "INSERT INTO calls (principal, call, lease_until, row) \
+                           VALUES (?1, ?2, ?3, ?4)";
+                let lease = running.lease_until.as_millis();
+                let values = params![id.as_str(), running.call.as_str(), lease, write(running)?];
+                execute(db, sql, values)?;
+            }
+        }
+    }
+    for row in &done.rows {
+        let sql = "INSERT INTO entries (chain, seq, bytes, hash) VALUES (?1, ?2, ?3, ?4)";
+        let seq = number(row.seq)?;
+        execute(db, sql, params![row.chain.as_str(), seq, row.bytes, row.hash.as_bytes()])?;
+    }
+    for (seq, salt) in &done.salts {
+        let sql = "INSERT INTO salts (chain, seq, salt) VALUES (?1, ?2, ?3)";
+        execute(db, sql, params![id.as_str(), number(*seq)?, salt])?;
+    }
+    Ok(())
+}
+
+/// An entry as it is stored; the columns are position, chain, seq, bytes, hash.
+pub(super) fn filed(row: &Row<'_>) -> Result<Filed, StoreError> {
+    let get = |at: usize| row.get::<_, i64>(at).map_err(store_error);
+    let chain: String = row.get(1).map_err(store_error)?;
+    let bytes: Vec<u8> = row.get(3).map_err(store_error)?;
+    let last: Vec<u8> = row.get(4).map_err(store_error)?;
+    Ok(Filed {
+        position: Position(natural(get(0)?)?),
+        chain: ChainId::new(&chain).map_err(StoreError::corrupt)?,
+        seq: natural(get(2)?)?,
+        bytes,
+        hash: hash(&last)?,
+    })
+}

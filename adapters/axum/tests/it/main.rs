@@ -1,0 +1,5 @@
+//! The suites of toolgate-axum.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod sqlite;
