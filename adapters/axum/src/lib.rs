@@ -3,5 +3,4 @@
 pub mod hands;
 pub mod logs;
 pub mod metrics;
-pub mod native;
 pub mod sqlite;

@@ -124,7 +124,7 @@ impl Metrics {
         }
     }
 
-    /// The figures as OpenMetrics text.
+    /// The figures in the text format of Prometheus.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
