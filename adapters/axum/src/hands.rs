@@ -1,15 +1,18 @@
 //! What the gate asks of its host, by tokio and the operating system.
 
 use std::time::Duration;
+use std::time::SystemTime;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use toolgate_core::time::Timestamp;
 use toolgate_mcp::ports::Entropy;
 use toolgate_mcp::ports::EntropyError;
 use toolgate_mcp::ports::Spawn;
 use toolgate_mcp::ports::Task;
 use toolgate_mcp::ports::Timer;
+use toolgate_mcp::store::Clock;
 
 /// Runs tasks on a tokio runtime and knows how many of them have not ended.
 #[derive(Debug, Clone)]
@@ -87,6 +90,39 @@ impl Timer for TokioTimer {
     fn sleep(&self, time: Duration) -> Task {
         Box::pin(tokio::time::sleep(time))
     }
+}
+
+/// The time of day as it was at the start, carried on by a clock that nobody sets.
+///
+/// Somebody who sets the machine's clock moves no limit, no window and no stamp with it.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemClock {
+    began: Timestamp,
+    since: Instant,
+}
+
+impl SystemClock {
+    /// Takes the time of day, this once.
+    #[must_use]
+    pub fn start() -> Self {
+        #[expect(clippy::disallowed_methods, reason = "an adapter's clock is who may ask")]
+        let today = SystemTime::now();
+        let passed = today.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self {
+            began: Timestamp::from_millis(millis(passed)),
+            since: Instant::now(),
+        }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        self.began.plus(millis(self.since.elapsed()))
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// The operating system's random source.

@@ -72,8 +72,7 @@ impl SqliteStore {
         durability: Durability,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        make_private(folder)?;
-        let lock = take_lock(&folder.join(LOCK))?;
+        let lock = lock(folder)?;
         let path = folder.join(DATABASE);
         touch_private(&path)?;
         let mut connection = Connection::open(&path)?;
@@ -160,6 +159,12 @@ fn configure(connection: &Connection, durability: Durability) -> Result<(), Open
     connection.pragma_update(None, "busy_timeout", 5_000)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(())
+}
+
+/// Takes the lock of a data folder, which is made if it is not there.
+pub(crate) fn lock(folder: &Path) -> Result<File, OpenError> {
+    make_private(folder)?;
+    take_lock(&folder.join(LOCK))
 }
 
 fn take_lock(path: &Path) -> Result<File, OpenError> {
