@@ -14,6 +14,7 @@ use toolgate_core::id::PrincipalId;
 use toolgate_core::id::PrincipalName;
 use toolgate_core::judge::judge;
 use toolgate_core::key::AgentKey;
+use toolgate_core::key::OperatorToken;
 use toolgate_core::policy;
 use toolgate_core::policy::PolicyError;
 use toolgate_core::time::Timestamp;
@@ -194,6 +195,14 @@ impl Gate {
             Outcome::Done => Ok(NewKey { id, key: secret }),
             _ => Err(OperateError::Missing),
         }
+    }
+
+    /// A new operator token, which nobody has yet.
+    ///
+    /// # Errors
+    /// [`EntropyError`] if there is no entropy.
+    pub fn new_operator_token(&self) -> Result<OperatorToken, EntropyError> {
+        self.entropy::<20>().map(OperatorToken::from_entropy)
     }
 
     /// Revokes a key; doing it again changes nothing.

@@ -67,6 +67,14 @@ impl Gate {
     }
 }
 
+impl Gate {
+    /// Whether a tool is in a caller's view; what cannot be told is not.
+    pub async fn shows(&self, caller: &Caller, tool: &Tool) -> bool {
+        let in_force = self.policy_in_force(caller.principal()).await;
+        in_force.is_ok_and(|found| found.is_some_and(|(_, policy)| policy.grants(tool)))
+    }
+}
+
 /// A tool as it is listed: as sent, but for name, annotations, output schema and filtered prose.
 fn listed(tool: &Tool, may_ask: bool) -> Value {
     let mut members = tool.definition().as_object().cloned().unwrap_or_default();

@@ -1,0 +1,204 @@
+//! Requests that wait for a person.
+
+use http::StatusCode;
+use serde_json::Value;
+use serde_json::json;
+use toolgate_core::approval::Approval;
+use toolgate_core::approval::ApprovalId;
+use toolgate_core::approval::Status;
+use toolgate_core::id::PrincipalId;
+use toolgate_mcp::gateway::DecideError;
+use toolgate_mcp::gateway::Decided;
+use toolgate_mcp::store::ApprovalQuery;
+use toolgate_mcp::store::Role;
+
+use crate::answer::Done;
+use crate::answer::Problem;
+use crate::body::Fields;
+use crate::body::Query;
+use crate::enter::Ctx;
+use crate::principals;
+use crate::prompt::prompt;
+
+/// How many requests a list holds if it does not say, and at most.
+const LIST: (u64, u64) = (100, 500);
+
+/// The arguments that this operator sees: in full for those who decide while the request is open,
+/// redacted for everybody else and ever after.
+fn args(ctx: &Ctx<'_>, approval: &Approval) -> Value {
+    let clear = approval
+        .args
+        .as_deref()
+        .filter(|_| ctx.operator.role == Role::Owner && approval.status == Status::Pending);
+    clear
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_else(|| approval.redacted.clone())
+}
+
+async fn shown(
+    ctx: &Ctx<'_>,
+    principal: &PrincipalId,
+    approval: &Approval,
+) -> Result<Value, Problem> {
+    let head = ctx.app.gate.ledger().head(principal).await?;
+    let mut shown = json!({
+        "id": approval.id,
+        "principal": principal,
+        "principalName": head.map(|head| head.name.clone()),
+        "tool": approval.tool,
+        "upstream": approval.upstream,
+        "args": args(ctx, approval),
+        "status": approval.status,
+        "createdAt": approval.created_at,
+        "expiresAt": approval.expires_at,
+        "policyVersion": approval.policy_version,
+        "unattended": approval.unattended,
+    });
+    if let Some(shown) = shown.as_object_mut() {
+        if let Some(answer) = &approval.answer {
+            shown.insert("answer".to_owned(), json!(answer));
+        }
+        if let Some(at) = approval.settled_at {
+            shown.insert("settledAt".to_owned(), json!(at));
+        }
+        if let Some(message) = &approval.message {
+            shown.insert("message".to_owned(), json!(message));
+        }
+    }
+    Ok(shown)
+}
+
+pub(crate) async fn list(ctx: &Ctx<'_>) -> Result<Done, Problem> {
+    let query = Query::read(ctx.query, &["status", "principal", "limit"])?;
+    let status = query
+        .text("status")
+        .map(|word| {
+            Status::parse(word)
+                .ok_or_else(|| Problem::invalid("", "`status` is not a status of a request"))
+        })
+        .transpose()?;
+    let principal = match query.text("principal") {
+        Some(named) => Some(principals::find(ctx, named).await?.id.clone()),
+        None => None,
+    };
+    let limit = query.number("limit", LIST.1)?.unwrap_or(LIST.0);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let asked = ApprovalQuery {
+        principal,
+        status,
+        limit,
+    };
+    let mut approvals = Vec::new();
+    for (principal, approval) in ctx.app.gate.ledger().approvals(&asked).await? {
+        approvals.push(shown(ctx, &principal, &approval).await?);
+    }
+    Ok(Done::ok(json!({ "approvals": approvals })))
+}
+
+fn id(ctx: &Ctx<'_>) -> Result<ApprovalId, Problem> {
+    ApprovalId::parse(ctx.segment("id")).ok_or_else(Problem::missing)
+}
+
+pub(crate) async fn show(ctx: &Ctx<'_>) -> Result<Done, Problem> {
+    let id = id(ctx)?;
+    let gate = &ctx.app.gate;
+    let principal = gate.directory().principal_of_approval(&id).await?;
+    let principal = principal.ok_or_else(Problem::missing)?;
+    let approval = gate.ledger().approval(&principal, &id).await?;
+    let approval = approval.ok_or_else(Problem::missing)?;
+    let head = gate
+        .ledger()
+        .head(&principal)
+        .await?
+        .ok_or_else(Problem::missing)?;
+    let mut body = shown(ctx, &principal, &approval).await?;
+    let prompt = prompt(&head.name, &approval, &args(ctx, &approval).to_string());
+    if let Some(body) = body.as_object_mut() {
+        body.insert("title".to_owned(), prompt.title.into());
+        body.insert("prompt".to_owned(), prompt.text.into());
+        body.insert("viewedDigest".to_owned(), json!(prompt.digest));
+    }
+    Ok(Done::ok(body))
+}
+
+pub(crate) async fn decide(ctx: &Ctx<'_>) -> Result<Done, Problem> {
+    let id = id(ctx)?;
+    let mut fields = Fields::read(ctx.headers, ctx.body)?;
+    let approved = match fields.need("approved")? {
+        Value::Bool(approved) => approved,
+        _ => {
+            return Err(Problem::invalid(
+                "/approved",
+                "`approved` is not true or false",
+            ));
+        }
+    };
+    let reason = fields.reason()?;
+    let viewed = fields.text("viewedDigest")?;
+    fields.end(&ctx.operator.name)?;
+    if let Some(viewed) = viewed {
+        same_view(ctx, &id, &viewed).await?;
+    }
+    match ctx
+        .app
+        .gate
+        .decide(&id, approved, &ctx.operator.name, reason)
+        .await
+    {
+        Ok(decided) => Ok(Done::ok(outcome(&decided))),
+        Err(DecideError::Conflict(first)) => {
+            let message = match first.approval.status {
+                Status::Expired => "nobody answered in time; nothing was done",
+                _ => "the request was decided before",
+            };
+            Err(Problem::conflict(message).details(outcome(&first)))
+        }
+        Err(DecideError::Missing) => Err(Problem::missing()),
+        Err(DecideError::NotApprover) => {
+            let message = "the policy wants somebody else to answer this request";
+            Err(Problem::new(StatusCode::FORBIDDEN, "not_approver", message))
+        }
+        Err(DecideError::Stale) => Err(Problem::conflict(
+            "the policy changed while the request was decided",
+        )),
+        Err(DecideError::Unavailable) => Err(Problem::unavailable()),
+    }
+}
+
+/// What an operator says to have seen must be what is asked.
+async fn same_view(ctx: &Ctx<'_>, id: &ApprovalId, viewed: &str) -> Result<(), Problem> {
+    let gate = &ctx.app.gate;
+    let principal = gate.directory().principal_of_approval(id).await?;
+    let principal = principal.ok_or_else(Problem::missing)?;
+    let approval = gate.ledger().approval(&principal, id).await?;
+    let approval = approval.ok_or_else(Problem::missing)?;
+    let head = gate
+        .ledger()
+        .head(&principal)
+        .await?
+        .ok_or_else(Problem::missing)?;
+    let now = prompt(&head.name, &approval, &args(ctx, &approval).to_string());
+    if approval.status == Status::Pending && now.digest.to_string() != viewed {
+        return Err(Problem::conflict(
+            "`viewedDigest` is not that of the request as it is shown",
+        ));
+    }
+    Ok(())
+}
+
+fn outcome(decided: &Decided) -> Value {
+    let approval = &decided.approval;
+    let mut body = json!({ "id": approval.id, "status": approval.status });
+    if let Some(body) = body.as_object_mut() {
+        if let Some(result) = &approval.result {
+            body.insert("result".to_owned(), result.value.clone());
+        }
+        if let Some(message) = &approval.message {
+            body.insert("message".to_owned(), message.as_str().into());
+        }
+        if let Some(answer) = &approval.answer {
+            body.insert("answer".to_owned(), json!(answer));
+        }
+    }
+    body
+}
