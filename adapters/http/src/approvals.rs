@@ -124,14 +124,11 @@ pub(crate) async fn show(ctx: &Ctx<'_>) -> Result<Done, Problem> {
 pub(crate) async fn decide(ctx: &Ctx<'_>) -> Result<Done, Problem> {
     let id = id(ctx)?;
     let mut fields = Fields::read(ctx.headers, ctx.body)?;
-    let approved = match fields.need("approved")? {
-        Value::Bool(approved) => approved,
-        _ => {
-            return Err(Problem::invalid(
-                "/approved",
-                "`approved` is not true or false",
-            ));
-        }
+    let Value::Bool(approved) = fields.need("approved")? else {
+        return Err(Problem::invalid(
+            "/approved",
+            "`approved` is not true or false",
+        ));
     };
     let reason = fields.reason()?;
     let viewed = fields.text("viewedDigest")?;

@@ -114,11 +114,11 @@ impl Fields {
     /// Ends the reading. Who acts is the authenticated operator: a `by` that names somebody else
     /// is refused, and so is every member that was not asked for.
     pub(crate) fn end(mut self, operator: &OperatorName) -> Result<(), Problem> {
-        if let Some(by) = self.take("by") {
-            if by.as_str() != Some(operator.as_str()) {
-                let message = "`by` names somebody else than the operator whose token this is";
-                return Err(Problem::invalid("/by", message));
-            }
+        if let Some(by) = self.take("by")
+            && by.as_str() != Some(operator.as_str())
+        {
+            let message = "`by` names somebody else than the operator whose token this is";
+            return Err(Problem::invalid("/by", message));
         }
         match self.0.keys().next() {
             None => Ok(()),

@@ -23,12 +23,11 @@ use crate::enter::Ctx;
 pub(crate) async fn find(ctx: &Ctx<'_>, named: &str) -> Result<Arc<Head>, Problem> {
     let gate = &ctx.app.gate;
     let system = PrincipalId::system();
-    if let Ok(id) = PrincipalId::new(named) {
-        if id != system {
-            if let Some(head) = gate.ledger().head(&id).await? {
-                return Ok(head);
-            }
-        }
+    if let Ok(id) = PrincipalId::new(named)
+        && id != system
+        && let Some(head) = gate.ledger().head(&id).await?
+    {
+        return Ok(head);
     }
     let name = PrincipalName::new(named).map_err(|_| Problem::missing())?;
     let id = gate
