@@ -61,8 +61,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.0
-            .send_modify(|count| *count = count.saturating_sub(1));
+        self.0.send_modify(|count| *count = count.saturating_sub(1));
     }
 }
 
@@ -105,9 +104,14 @@ impl SystemClock {
     /// Takes the time of day, this once.
     #[must_use]
     pub fn start() -> Self {
-        #[expect(clippy::disallowed_methods, reason = "an adapter's clock is who may ask")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "an adapter's clock is who may ask"
+        )]
         let today = SystemTime::now();
-        let passed = today.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let passed = today
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         Self {
             began: Timestamp::from_millis(millis(passed)),
             since: Instant::now(),

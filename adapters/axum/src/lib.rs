@@ -3,4 +3,5 @@
 pub mod hands;
 pub mod logs;
 pub mod metrics;
+pub mod server;
 pub mod sqlite;
