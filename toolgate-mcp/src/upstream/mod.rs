@@ -37,6 +37,25 @@ pub struct ToolCall {
     pub hosts: Option<HostRules>,
 }
 
+impl ToolCall {
+    /// A call without a rule about hosts.
+    #[must_use]
+    pub const fn new(
+        call: CallId,
+        principal: PrincipalId,
+        tool: WireName,
+        arguments: Map<String, Value>,
+    ) -> Self {
+        Self {
+            call,
+            principal,
+            tool,
+            arguments,
+            hosts: None,
+        }
+    }
+}
+
 /// Whether a failed call may have had an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the two must never be confused")]
