@@ -7,6 +7,7 @@ pub mod approval;
 pub mod catalog;
 pub mod classify;
 pub mod digest;
+pub mod endpoint;
 pub mod id;
 pub mod json;
 pub mod judge;

@@ -1,0 +1,182 @@
+//! Files in a folder: no path and no symbolic link leads out of it.
+
+use std::io;
+use std::io::Read as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use cap_std::fs::OpenOptions;
+use toolgate_backends::BackendError;
+use toolgate_backends::FilePath;
+use toolgate_backends::FileStore;
+
+/// The largest file that is read, in bytes.
+const MOST_BYTES: u64 = 8 << 20;
+/// The most files that are listed.
+const MOST_LISTED: usize = 10_000;
+/// The deepest folder that is listed.
+const MOST_DEPTH: usize = 16;
+
+/// The files below one folder.
+#[derive(Debug)]
+pub struct LocalFiles(Arc<Dir>);
+
+impl LocalFiles {
+    /// Opens a folder, which is made if it is not there, for its owner alone.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(root: &Path) -> io::Result<Self> {
+        std::fs::create_dir_all(root)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            std::fs::set_permissions(root, std::fs::Permissions::from_mode(0o700))?;
+        }
+        Dir::open_ambient_dir(root, ambient_authority()).map(|dir| Self(Arc::new(dir)))
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Dir) -> Result<T, BackendError> + Send + 'static,
+    ) -> Result<T, BackendError> {
+        let dir = Arc::clone(&self.0);
+        tokio::task::spawn_blocking(move || work(&dir))
+            .await
+            .map_err(BackendError::unavailable)?
+    }
+}
+
+/// What cannot be reached is not there; what may not be reached is refused.
+fn kind(error: io::Error) -> Result<(), BackendError> {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(()),
+        io::ErrorKind::PermissionDenied => Err(BackendError::Refused(
+            "that path does not stay in its folder",
+        )),
+        _ => Err(BackendError::unavailable(error)),
+    }
+}
+
+#[async_trait]
+impl FileStore for LocalFiles {
+    async fn list(&self, prefix: &str) -> Result<Vec<(String, u64)>, BackendError> {
+        let prefix = prefix.to_owned();
+        self.blocking(move |dir| {
+            let mut files = Vec::new();
+            walk(dir, "", 0, &mut files).map_err(BackendError::unavailable)?;
+            files.retain(|(path, _)| path.starts_with(&prefix));
+            files.sort();
+            Ok(files)
+        })
+        .await
+    }
+
+    async fn read(&self, path: &FilePath) -> Result<Option<Vec<u8>>, BackendError> {
+        let path = path.as_str().to_owned();
+        self.blocking(move |dir| {
+            // Asked before it is opened: opening a pipe would wait for its other end.
+            let about = match dir.metadata(&path) {
+                Ok(about) => about,
+                Err(error) => return kind(error).map(|()| None),
+            };
+            if !about.is_file() {
+                return Ok(None);
+            }
+            let file = match dir.open(&path) {
+                Ok(file) => file,
+                Err(error) => return kind(error).map(|()| None),
+            };
+            let mut bytes = Vec::new();
+            let most = MOST_BYTES.saturating_add(1);
+            file.take(most)
+                .read_to_end(&mut bytes)
+                .map_err(BackendError::unavailable)?;
+            if bytes.len() as u64 > MOST_BYTES {
+                return Err(BackendError::TooLarge);
+            }
+            Ok(Some(bytes))
+        })
+        .await
+    }
+
+    async fn write(&self, path: &FilePath, bytes: &[u8]) -> Result<(), BackendError> {
+        let (path, bytes) = (path.as_str().to_owned(), bytes.to_vec());
+        self.blocking(move |dir| {
+            let written = write(dir, &path, &bytes);
+            written.or_else(|error| {
+                kind(error)?;
+                Err(BackendError::Refused("that path cannot be written"))
+            })
+        })
+        .await
+    }
+}
+
+/// Writes beside the place, then moves it there: a reader sees the old file or the new one.
+fn write(dir: &Dir, path: &str, bytes: &[u8]) -> io::Result<()> {
+    let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let held;
+    let folder = if parent.is_empty() {
+        dir
+    } else {
+        dir.create_dir_all(parent)?;
+        held = dir.open_dir(parent)?;
+        &held
+    };
+    if folder
+        .symlink_metadata(name)
+        .is_ok_and(|about| !about.is_file())
+    {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    let beside = format!(".{:032x}.part", rand_word()?);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = folder.open_with(&beside, &options)?;
+    let done = file
+        .write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| folder.rename(&beside, folder, name));
+    if done.is_err() {
+        let _ = folder.remove_file(&beside);
+    }
+    done
+}
+
+fn rand_word() -> io::Result<u128> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(u128::from_be_bytes(bytes))
+}
+
+/// Regular files below a folder; links are not followed.
+fn walk(dir: &Dir, at: &str, depth: usize, files: &mut Vec<(String, u64)>) -> io::Result<()> {
+    for entry in dir.entries()? {
+        if files.len() >= MOST_LISTED {
+            return Ok(());
+        }
+        let entry = entry?;
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let path = if at.is_empty() {
+            name
+        } else {
+            format!("{at}/{name}")
+        };
+        let about = entry.metadata()?;
+        if about.is_file() && path.parse::<FilePath>().is_ok() {
+            files.push((path, about.len()));
+        } else if about.is_dir() && depth < MOST_DEPTH {
+            walk(&entry.open_dir()?, &path, depth + 1, files)?;
+        }
+    }
+    Ok(())
+}
