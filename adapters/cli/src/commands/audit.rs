@@ -1,0 +1,229 @@
+//! `toolgate audit`: reading the chains back, with a gate or without one.
+
+use std::fs::File;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::path::Path;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use serde_json::Value;
+use toolgate_audit::ChainId;
+use toolgate_audit::ExportVerifier;
+use toolgate_audit::Head;
+use toolgate_audit::Report;
+use toolgate_audit::StoredRow;
+use toolgate_audit::Summary;
+use toolgate_audit::Verifier;
+use toolgate_axum::sqlite::ReadOnly;
+use toolgate_mcp::store::Filed;
+use toolgate_mcp::store::StoreError;
+
+use crate::client::Client;
+use crate::client::Connection;
+use crate::failure::Exit;
+use crate::failure::Failure;
+use crate::out::Out;
+use crate::out::at;
+use crate::out::items;
+use crate::out::plain;
+use crate::out::table;
+
+/// Entries read at once.
+const SLICE: usize = 1_000;
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum Command {
+    /// Print every entry and every head as lines of JSON
+    #[command(after_help = "Example:
+  toolgate audit export --data toolgate-data > export.jsonl")]
+    Export {
+        /// The gate's data folder; a gate may be running over it
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+    },
+    /// Check every chain: of the running gate, of a data folder or of an export
+    #[command(after_help = "Examples:
+  toolgate audit verify
+  toolgate audit verify --data toolgate-data
+  toolgate audit verify --file export.jsonl
+
+Exit codes: 0 sound, 1 tampered with, 2 incomplete, 3 not to be read, 64 wrong usage.")]
+    Verify {
+        /// The gate's data folder; a gate may be running over it
+        #[arg(long, value_name = "DIR", conflicts_with = "file")]
+        data: Option<PathBuf>,
+        /// An export
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+}
+
+/// Exports; the output is lines of JSON whether or not programs are to read it.
+pub(crate) fn export(data: &Path, out: &mut Out) -> Result<(), Failure> {
+    let store = open(data)?;
+    for (chain, head) in store.chains().map_err(unreadable)? {
+        rows(&store, &chain, head, |row| {
+            let mut line = toolgate_audit::row_line(&chain, stored(row));
+            line.push('\n');
+            out.raw(line.as_bytes())
+        })?;
+        let mut line = toolgate_audit::head_line(&chain, &head);
+        line.push('\n');
+        out.raw(line.as_bytes())?;
+    }
+    out.flush()
+}
+
+/// Verifies without a gate.
+pub(crate) fn verify_offline(
+    data: Option<&Path>,
+    file: Option<&Path>,
+    out: &mut Out,
+) -> Result<Exit, Failure> {
+    let summary = match (data, file) {
+        (_, Some(file)) => export_summary(file)?,
+        (Some(data), None) => data_summary(&open(data)?)?,
+        (None, None) => return Err(Failure::usage("neither a folder nor a file is named")),
+    };
+    let document = serde_json::to_value(&summary)
+        .map_err(|_| Failure::unreachable("the report cannot be written"))?;
+    told(&document, out)
+}
+
+/// Has the running gate verify itself.
+pub(crate) async fn verify_online(connection: &Connection, out: &mut Out) -> Result<Exit, Failure> {
+    let client = Client::open(connection)?;
+    let document = client.fetch(&["audit", "verify"], &[]).await?;
+    told(&document, out)
+}
+
+fn told(document: &Value, out: &mut Out) -> Result<Exit, Failure> {
+    let says = |name: &str| document.get(name) == Some(&Value::Bool(true));
+    let (ok, complete) = (says("ok"), says("complete"));
+    let (exit, word) = match (ok, complete) {
+        (false, _) => (Exit::Refused, "tampered with"),
+        (true, false) => (Exit::Incomplete, "sound as far as it goes, but incomplete"),
+        (true, true) => (Exit::Ok, "sound"),
+    };
+    out.answer(document, || {
+        let mut lines = vec![format!(
+            "{} entries: {word}",
+            plain(&at(document, "/entries"))
+        )];
+        let chains: Vec<_> = items(document, "/chains")
+            .iter()
+            .map(|chain| [at(chain, "/chain"), at(chain, "/size"), at(chain, "/head")])
+            .collect();
+        lines.extend(table(["CHAIN", "SIZE", "HEAD"], &chains));
+        let problems: Vec<_> = items(document, "/problems")
+            .iter()
+            .map(|problem| {
+                [
+                    at(problem, "/chain"),
+                    at(problem, "/seq"),
+                    at(problem, "/kind"),
+                ]
+            })
+            .collect();
+        if !problems.is_empty() {
+            lines.push(String::new());
+            lines.extend(table(["CHAIN", "ENTRY", "PROBLEM"], &problems));
+        }
+        lines
+    })?;
+    Ok(exit)
+}
+
+fn export_summary(path: &Path) -> Result<Summary, Failure> {
+    let name = path.display();
+    let failed = |error: std::io::Error| Failure::unreachable(format!("{name}: {}", error.kind()));
+    let mut input = BufReader::new(File::open(path).map_err(failed)?);
+    let mut verifier = ExportVerifier::new();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if input.read_until(b'\n', &mut line).map_err(failed)? == 0 {
+            return Ok(verifier.finish());
+        }
+        verifier.feed(&line);
+    }
+}
+
+pub(super) fn data_summary(store: &ReadOnly) -> Result<Summary, Failure> {
+    let chains = store.chains().map_err(unreadable)?;
+    let reports: Result<Vec<Report>, Failure> = chains
+        .into_iter()
+        .map(|(chain, head)| {
+            let mut verifier = Verifier::new(chain.clone());
+            rows(store, &chain, head, |row| {
+                verifier.feed(stored(row));
+                Ok(())
+            })?;
+            if let Some(row) = beyond(store, &chain)? {
+                verifier.feed(stored(&row));
+            }
+            Ok(verifier.finish(Some(&head)))
+        })
+        .collect();
+    Ok(reports?.into_iter().collect())
+}
+
+/// Goes through the rows of a chain up to a head; what a running gate appends meanwhile belongs
+/// to the next reading.
+fn rows(
+    store: &ReadOnly,
+    chain: &ChainId,
+    head: Head,
+    mut each: impl FnMut(&Filed) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut from = 0;
+    loop {
+        let slice = store.slice(chain, from, SLICE).map_err(unreadable)?;
+        let Some(last) = slice.last() else {
+            return Ok(());
+        };
+        let next = last.seq.saturating_add(1);
+        for row in slice.iter().filter(|row| row.seq <= head.size) {
+            each(row)?;
+        }
+        if slice.len() < SLICE || next > head.size {
+            return Ok(());
+        }
+        from = next;
+    }
+}
+
+/// A row that no writer appended: stored beyond the head, however often the head is read.
+fn beyond(store: &ReadOnly, chain: &ChainId) -> Result<Option<Filed>, Failure> {
+    let size = || -> Result<u64, Failure> {
+        let chains = store.chains().map_err(unreadable)?;
+        let found = chains.into_iter().find(|(id, _)| id == chain);
+        Ok(found.map_or(0, |(_, head)| head.size))
+    };
+    let from = size()?.saturating_add(1);
+    let row = store.slice(chain, from, 1).map_err(unreadable)?;
+    let now = size()?;
+    Ok(row.into_iter().next().filter(|row| row.seq > now))
+}
+
+fn stored(row: &Filed) -> StoredRow<'_> {
+    StoredRow {
+        seq: row.seq,
+        bytes: &row.bytes,
+        hash: row.hash,
+    }
+}
+
+pub(super) fn open(data: &Path) -> Result<ReadOnly, Failure> {
+    ReadOnly::open(data)
+        .map_err(|error| Failure::unreachable(format!("{}: {error}", data.display())))
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the shape that `map_err` wants"
+)]
+fn unreadable(error: StoreError) -> Failure {
+    Failure::unreachable(error.to_string())
+}

@@ -1,0 +1,65 @@
+//! `toolgate backup` and `toolgate restore`.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use toolgate_axum::native;
+
+use super::audit;
+use crate::failure::Failure;
+use crate::out::Out;
+
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = "Example:
+  toolgate backup monday.sqlite3 --data toolgate-data
+
+A gate may be running over the folder. The copy holds what the gate keeps, but no file of the
+files connector.")]
+pub(crate) struct Backup {
+    /// The copy; it must not exist
+    file: PathBuf,
+    /// The gate's data folder
+    #[arg(long, value_name = "DIR", default_value = "toolgate-data")]
+    data: PathBuf,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = "Example:
+  toolgate restore monday.sqlite3 --data toolgate-data
+
+No gate may be running over the folder. What was there is kept beside the restored database.")]
+pub(crate) struct Restore {
+    /// The copy
+    file: PathBuf,
+    /// The gate's data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Restore a copy that is older than what is there: later entries of the audit are lost
+    #[arg(long)]
+    accept_rollback: bool,
+}
+
+pub(crate) fn backup(args: &Backup, out: &mut Out) -> Result<(), Failure> {
+    drop(audit::open(&args.data)?);
+    let file = args.file.display().to_string();
+    native::backup(&args.data, &args.file)
+        .map_err(|error| Failure::unreachable(format!("{file}: {error}")))?;
+    out.answer(&json!({"file": file}), || {
+        vec![format!("{file} is written")]
+    })
+}
+
+pub(crate) async fn restore(args: &Restore, out: &mut Out) -> Result<(), Failure> {
+    let data = args.data.display().to_string();
+    let restored = native::restore(&args.file, &args.data, args.accept_rollback).await;
+    let restored = restored.map_err(|error| match error {
+        native::RestoreError::Rollback => Failure::refused(error.to_string()),
+        other => Failure::unreachable(format!("{data}: {other}")),
+    })?;
+    let kept = restored.kept.map(|path| path.display().to_string());
+    out.answer(&json!({"data": data, "kept": kept}), || {
+        let mut lines = vec![format!("{data} is restored")];
+        lines.extend(kept.map(|kept| format!("what was there is in {kept}")));
+        lines
+    })
+}

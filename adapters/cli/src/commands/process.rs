@@ -1,0 +1,110 @@
+//! How a command finds the process that has a data folder, and hears from it.
+
+use std::fs::File;
+use std::fs::OpenOptions;
+use std::fs::TryLockError;
+use std::io::Read as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::failure::Failure;
+
+/// The file that holds the number of the process; it is locked while the process lives.
+const NUMBER: &str = "toolgate.pid";
+/// The file that holds what became of the last reload.
+const ANSWER: &str = "toolgate.reload.json";
+
+/// This process, as others find it.
+#[derive(Debug)]
+pub(crate) struct Here {
+    folder: PathBuf,
+    number: File,
+}
+
+impl Here {
+    /// Says that this process has the folder.
+    pub(crate) fn write(folder: &Path) -> Result<Self, Failure> {
+        let failed = |error: std::io::Error| {
+            Failure::unreachable(format!("{}: {}", folder.display(), error.kind()))
+        };
+        let mut number = private(&folder.join(NUMBER)).map_err(failed)?;
+        match number.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(Failure::unreachable(
+                    "another process has this data folder open",
+                ));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        number
+            .set_len(0)
+            .and_then(|()| write!(number, "{}", std::process::id()))
+            .map_err(failed)?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            number,
+        })
+    }
+
+    /// Tells who asked for a reload what became of it.
+    pub(crate) fn tell(&self, outcome: &Result<(), String>) {
+        let document = match outcome {
+            Ok(()) => json!({"applied": true}),
+            Err(why) => json!({"applied": false, "why": why}),
+        };
+        let path = self.folder.join(ANSWER);
+        let fresh = self.folder.join(format!("{ANSWER}.new"));
+        let written = private(&fresh).and_then(|mut file| {
+            file.set_len(0)?;
+            file.write_all(document.to_string().as_bytes())?;
+            std::fs::rename(&fresh, &path)
+        });
+        if written.is_err() {
+            tracing::warn!("what became of a reload cannot be written down");
+        }
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        // An empty file names nobody, and the lock goes with the handle.
+        self.number.set_len(0).ok();
+    }
+}
+
+/// The process that has the folder, if one has.
+pub(crate) fn find(folder: &Path) -> Option<u32> {
+    let mut file = File::open(folder.join(NUMBER)).ok()?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => {}
+        Ok(()) | Err(TryLockError::Error(_)) => return None,
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+/// Forgets what became of an earlier reload.
+pub(crate) fn forget_answer(folder: &Path) {
+    std::fs::remove_file(folder.join(ANSWER)).ok();
+}
+
+/// What became of a reload, once it is there.
+pub(crate) fn answer(folder: &Path) -> Option<Value> {
+    let text = std::fs::read_to_string(folder.join(ANSWER)).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Opens a file that nobody else can read.
+fn private(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
