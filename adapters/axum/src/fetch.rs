@@ -97,10 +97,11 @@ impl GuardedFetch {
             Host::Ipv6(address) => Some(IpAddr::V6(address)),
             Host::Domain(_) => None,
         };
-        let local = self.allow_loopback
-            && literal.map_or(host == Host::Domain("localhost"), |address| {
-                address.is_loopback()
-            });
+        let here = match literal {
+            Some(address) => address.is_loopback(),
+            None => host == Host::Domain("localhost"),
+        };
+        let local = self.allow_loopback && here;
         if !local && check_host(&host).is_err() {
             return Err(refused);
         }

@@ -55,9 +55,9 @@ impl LocalFiles {
 fn kind(error: io::Error) -> Result<(), BackendError> {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(()),
-        io::ErrorKind::PermissionDenied => Err(BackendError::Refused(
-            "that path does not stay in its folder",
-        )),
+        io::ErrorKind::AlreadyExists | io::ErrorKind::PermissionDenied => Err(
+            BackendError::Refused("that path does not stay in its folder"),
+        ),
         _ => Err(BackendError::unavailable(error)),
     }
 }

@@ -27,7 +27,9 @@ fn text(db: &Connection, sql: &str, key: &str) -> Result<Option<String>, StoreEr
 }
 
 fn principal(found: Option<String>) -> Result<Option<PrincipalId>, StoreError> {
-    found.map(|id| PrincipalId::new(id).map_err(StoreError::corrupt)).transpose()
+    found
+        .map(|id| PrincipalId::new(id).map_err(StoreError::corrupt))
+        .transpose()
 }
 
 fn policy(db: &Connection, name: Option<&PolicyName>) -> Result<Vec<NamedPolicy>, StoreError> {
@@ -35,7 +37,11 @@ fn policy(db: &Connection, name: Option<&PolicyName>) -> Result<Vec<NamedPolicy>
     let mut query = db.prepare_cached(sql).map_err(store_error)?;
     let found = query
         .query_map([name.map(PolicyName::as_str)], |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?))
+            Ok((
+                row.get::<_, String>(0)?,
+                row.get::<_, String>(1)?,
+                row.get::<_, i64>(2)?,
+            ))
         })
         .map_err(store_error)?;
     found
@@ -58,7 +64,10 @@ impl Directory for SqliteStore {
         }
         let hash = key.to_hex();
         let sql = "SELECT principal FROM keys WHERE hash = ?1";
-        let found = self.readers.read(move |db| principal(text(db, sql, &hash)?)).await?;
+        let found = self
+            .readers
+            .read(move |db| principal(text(db, sql, &hash)?))
+            .await?;
         if let Some(id) = &found {
             self.readers.keep_route(key, id);
         }
@@ -76,11 +85,7 @@ impl Directory for SqliteStore {
             .await
     }
 
-    async fn claim_name(
-        &self,
-        name: &PrincipalName,
-        id: &PrincipalId,
-    ) -> Result<bool, StoreError> {
+    async fn claim_name(&self, name: &PrincipalName, id: &PrincipalId) -> Result<bool, StoreError> {
         let (name, id) = (name.to_string(), id.to_string());
         self.writer
             .write(move |db| {
@@ -100,7 +105,9 @@ impl Directory for SqliteStore {
     ) -> Result<Option<PrincipalId>, StoreError> {
         let name = name.to_string();
         let sql = "SELECT principal FROM names WHERE name = ?1";
-        self.readers.read(move |db| principal(text(db, sql, &name)?)).await
+        self.readers
+            .read(move |db| principal(text(db, sql, &name)?))
+            .await
     }
 
     async fn principals(&self) -> Result<Vec<(PrincipalName, PrincipalId)>, StoreError> {
@@ -109,7 +116,9 @@ impl Directory for SqliteStore {
                 .prepare_cached("SELECT name, principal FROM names ORDER BY name")
                 .map_err(store_error)?;
             let found = query
-                .query_map((), |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
+                .query_map((), |row| {
+                    Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+                })
                 .map_err(store_error)?;
             found
                 .map(|row| {
@@ -130,7 +139,9 @@ impl Directory for SqliteStore {
     ) -> Result<Option<PrincipalId>, StoreError> {
         let approval = approval.to_string();
         let sql = "SELECT principal FROM approvals WHERE id = ?1";
-        self.readers.read(move |db| principal(text(db, sql, &approval)?)).await
+        self.readers
+            .read(move |db| principal(text(db, sql, &approval)?))
+            .await
     }
 
     /// The approval's own row says whose it is.
@@ -154,8 +165,12 @@ impl Directory for SqliteStore {
             let mut query = db
                 .prepare_cached("SELECT row FROM operators ORDER BY name")
                 .map_err(store_error)?;
-            let found = query.query_map((), |row| row.get::<_, String>(0)).map_err(store_error)?;
-            found.map(|row| rows::read(&row.map_err(store_error)?)).collect()
+            let found = query
+                .query_map((), |row| row.get::<_, String>(0))
+                .map_err(store_error)?;
+            found
+                .map(|row| rows::read(&row.map_err(store_error)?))
+                .collect()
         };
         self.readers.read(read).await
     }
@@ -184,7 +199,9 @@ impl Directory for SqliteStore {
 
     async fn named_policy(&self, name: &PolicyName) -> Result<Option<NamedPolicy>, StoreError> {
         let name = name.clone();
-        self.readers.read(move |db| Ok(policy(db, Some(&name))?.pop())).await
+        self.readers
+            .read(move |db| Ok(policy(db, Some(&name))?.pop()))
+            .await
     }
 
     async fn named_policies(&self) -> Result<Vec<NamedPolicy>, StoreError> {
@@ -199,7 +216,8 @@ impl Directory for SqliteStore {
                 let sql = "INSERT INTO policies (name, text, version) VALUES (?1, ?2, 1) \
                            ON CONFLICT (name) DO UPDATE SET \
                            text = excluded.text, version = version + 1 RETURNING version";
-                db.prepare_cached(sql)?.query_row([name, text], |row| row.get(0))
+                db.prepare_cached(sql)?
+                    .query_row([name, text], |row| row.get(0))
             })
             .await?;
         u64::try_from(version).map_err(StoreError::corrupt)

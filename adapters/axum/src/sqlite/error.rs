@@ -29,7 +29,10 @@ impl fmt::Display for OpenError {
             Self::Exists => f.write_str("the file exists already"),
             Self::Folder(error) => write!(f, "the data folder cannot be used: {}", error.kind()),
             Self::Newer(version) => {
-                write!(f, "the database has schema {version}, written by a newer toolgate")
+                write!(
+                    f,
+                    "the database has schema {version}, written by a newer toolgate"
+                )
             }
             Self::Stopped => f.write_str("the store has stopped"),
             Self::Taken => f.write_str("another process has this data folder open"),

@@ -38,14 +38,14 @@ impl Ledger for SqliteStore {
         if let Some(head) = self.readers.head(id) {
             return Ok(Some(head));
         }
-        Ok(self.from_file(id).await?.map(|(head, _)| head))
+        Ok(self.read_unit(id).await?.map(|(head, _)| head))
     }
 
     async fn policy(&self, id: &PrincipalId) -> Result<Option<(u64, String)>, StoreError> {
         if let Some(found) = self.readers.policy(id) {
             return Ok(Some(found));
         }
-        let found = self.from_file(id).await?;
+        let found = self.read_unit(id).await?;
         Ok(found.map(|(head, policy)| (head.policy.version, policy)))
     }
 
@@ -55,7 +55,9 @@ impl Ledger for SqliteStore {
         approval: &ApprovalId,
     ) -> Result<Option<Approval>, StoreError> {
         let (id, approval) = (id.clone(), approval.clone());
-        self.readers.read(move |db| rows::approval(db, &id, approval.as_str())).await
+        self.readers
+            .read(move |db| rows::approval(db, &id, approval.as_str()))
+            .await
     }
 
     async fn approvals(
@@ -74,7 +76,9 @@ impl Ledger for SqliteStore {
                 i64::try_from(query.limit).unwrap_or(i64::MAX),
             ];
             let found = asked
-                .query_map(values, |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
+                .query_map(values, |row| {
+                    Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+                })
                 .map_err(store_error)?;
             found
                 .map(|row| {
@@ -106,7 +110,9 @@ impl Ledger for SqliteStore {
             let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
             let chain = query.chain.as_ref().map(ChainId::as_str);
             let mut asked = db.prepare_cached(sql).map_err(store_error)?;
-            let mut found = asked.query(params![chain, before, limit]).map_err(store_error)?;
+            let mut found = asked
+                .query(params![chain, before, limit])
+                .map_err(store_error)?;
             let mut entries = Vec::new();
             while let Some(row) = found.next().map_err(store_error)? {
                 entries.push(rows::filed(row)?);
@@ -123,7 +129,9 @@ impl Ledger for SqliteStore {
         limit: usize,
     ) -> Result<Vec<Filed>, StoreError> {
         let chain = chain.clone();
-        self.readers.read(move |db| readers::slice(db, &chain, from, limit)).await
+        self.readers
+            .read(move |db| readers::slice(db, &chain, from, limit))
+            .await
     }
 
     async fn chains(&self) -> Result<Vec<(ChainId, toolgate_audit::Head)>, StoreError> {
@@ -136,12 +144,11 @@ impl Ledger for SqliteStore {
             let sql = "SELECT principal FROM approvals WHERE due_at <= ?1 \
                        UNION SELECT principal FROM calls WHERE lease_until <= ?1";
             let mut asked = db.prepare_cached(sql).map_err(store_error)?;
-            let found =
-                asked.query_map([now], |row| row.get::<_, String>(0)).map_err(store_error)?;
+            let found = asked
+                .query_map([now], |row| row.get::<_, String>(0))
+                .map_err(store_error)?;
             found
-                .map(|row| {
-                    PrincipalId::new(row.map_err(store_error)?).map_err(StoreError::corrupt)
-                })
+                .map(|row| PrincipalId::new(row.map_err(store_error)?).map_err(StoreError::corrupt))
                 .collect()
         };
         self.readers.read(read).await
@@ -149,12 +156,12 @@ impl Ledger for SqliteStore {
 }
 
 impl SqliteStore {
-    async fn from_file(
-        &self,
-        id: &PrincipalId,
-    ) -> Result<Option<(Arc<Head>, String)>, StoreError> {
+    async fn read_unit(&self, id: &PrincipalId) -> Result<Option<(Arc<Head>, String)>, StoreError> {
         let asked = id.clone();
-        let found = self.readers.read(move |db| readers::unit(db, &asked)).await?;
+        let found = self
+            .readers
+            .read(move |db| readers::unit(db, &asked))
+            .await?;
         if let Some((head, policy)) = &found {
             self.readers.keep(id, head, policy);
         }

@@ -125,9 +125,7 @@ impl SqliteStore {
     #[doc(hidden)]
     pub async fn limit_pages(&self, pages: u32) -> Result<(), StoreError> {
         self.writer
-            .write(move |connection| {
-                connection.pragma_update(None, "max_page_count", pages)
-            })
+            .write(move |connection| connection.pragma_update(None, "max_page_count", pages))
             .await
     }
 
@@ -169,7 +167,11 @@ pub(crate) fn lock(folder: &Path) -> Result<File, OpenError> {
 
 fn take_lock(path: &Path) -> Result<File, OpenError> {
     touch_private(path)?;
-    let file = File::options().read(true).write(true).open(path).map_err(OpenError::Folder)?;
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(OpenError::Folder)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => Err(OpenError::Taken),

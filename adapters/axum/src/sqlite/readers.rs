@@ -57,16 +57,14 @@ impl Readers {
     }
 
     pub(super) fn clear(&self) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
     }
 
     /// Shows a committed head, and the policy if it changed with it.
-    pub(super) fn publish(
-        &self,
-        id: PrincipalId,
-        head: Option<Arc<Head>>,
-        policy: Option<String>,
-    ) {
+    pub(super) fn publish(&self, id: PrincipalId, head: Option<Arc<Head>>, policy: Option<String>) {
         let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
         let unit = shown.entry(id).or_default();
         unit.head = head;
@@ -107,7 +105,11 @@ impl Readers {
     }
 
     pub(super) fn route(&self, key: &KeyHash) -> Option<PrincipalId> {
-        self.routes.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+        self.routes
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(key)
+            .cloned()
     }
 
     pub(super) fn keep_route(&self, key: &KeyHash, id: &PrincipalId) {
@@ -122,7 +124,11 @@ impl Readers {
     ) -> Result<T, StoreError> {
         let readers = Arc::clone(self);
         let work = move || {
-            let kept = readers.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let kept = readers
+                .idle
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop();
             let connection = match kept {
                 Some(connection) => connection,
                 None => open_read_only(&readers.path).map_err(StoreError::unavailable)?,
@@ -134,7 +140,9 @@ impl Readers {
             }
             done
         };
-        tokio::task::spawn_blocking(work).await.map_err(StoreError::unavailable)?
+        tokio::task::spawn_blocking(work)
+            .await
+            .map_err(StoreError::unavailable)?
     }
 }
 
@@ -182,9 +190,7 @@ impl ReadOnly {
     }
 }
 
-pub(super) fn chains(
-    db: &Connection,
-) -> Result<Vec<(ChainId, toolgate_audit::Head)>, StoreError> {
+pub(super) fn chains(db: &Connection) -> Result<Vec<(ChainId, toolgate_audit::Head)>, StoreError> {
     let sql = "SELECT id, size, hash FROM units \
                UNION ALL SELECT DISTINCT chain, 0, zeroblob(32) FROM entries \
                WHERE chain NOT IN (SELECT id FROM units) ORDER BY 1";
@@ -217,7 +223,9 @@ pub(super) fn slice(
     let from = i64::try_from(from).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut query = db.prepare_cached(sql).map_err(store_error)?;
-    let mut found = query.query((chain.as_str(), from, limit)).map_err(store_error)?;
+    let mut found = query
+        .query((chain.as_str(), from, limit))
+        .map_err(store_error)?;
     let mut rows = Vec::new();
     while let Some(row) = found.next().map_err(store_error)? {
         rows.push(rows::filed(row)?);
@@ -240,5 +248,7 @@ pub(super) fn unit(
                 .optional()
         })
         .map_err(store_error)?;
-    found.map(|(head, policy)| Ok((Arc::new(rows::read(&head)?), policy))).transpose()
+    found
+        .map(|(head, policy)| Ok((Arc::new(rows::read(&head)?), policy)))
+        .transpose()
 }

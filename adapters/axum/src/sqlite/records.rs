@@ -27,7 +27,9 @@ impl SqliteStore {
             let found: Option<String> = db
                 .prepare_cached(sql)
                 .and_then(|mut query| {
-                    query.query_row([collection, &key], |row| row.get(0)).optional()
+                    query
+                        .query_row([collection, &key], |row| row.get(0))
+                        .optional()
                 })
                 .map_err(store_error)?;
             found.map(|value| rows::read(&value)).transpose()
@@ -79,7 +81,8 @@ impl SqliteStore {
             .write(move |db| {
                 let sql = "INSERT INTO records (collection, key, value) VALUES (?1, ?2, ?3) \
                            ON CONFLICT (collection, key) DO UPDATE SET value = excluded.value";
-                db.prepare_cached(sql)?.execute(params![collection, key, value])?;
+                db.prepare_cached(sql)?
+                    .execute(params![collection, key, value])?;
                 Ok(())
             })
             .await

@@ -52,7 +52,10 @@ fn natural(value: i64) -> Result<u64, StoreError> {
 }
 
 pub(super) fn hash(bytes: &[u8]) -> Result<Hash, StoreError> {
-    bytes.try_into().map(Hash::from_bytes).map_err(StoreError::corrupt)
+    bytes
+        .try_into()
+        .map(Hash::from_bytes)
+        .map_err(StoreError::corrupt)
 }
 
 /// Reads a unit's head.
@@ -62,14 +65,26 @@ pub(super) fn unit(db: &Connection, id: &PrincipalId) -> Result<Unit, StoreError
         .and_then(|mut query| {
             query
                 .query_row([id.as_str()], |row| {
-                    Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?))
+                    Ok((
+                        row.get::<_, String>(0)?,
+                        row.get::<_, i64>(1)?,
+                        row.get::<_, Vec<u8>>(2)?,
+                    ))
                 })
                 .optional()
         })
         .map_err(store_error)?;
-    let Some((head, size, last)) = found else { return Ok(Unit::default()) };
-    let chain = toolgate_audit::Head { size: natural(size)?, hash: hash(&last)? };
-    Ok(Unit { head: Some(read(&head)?), chain })
+    let Some((head, size, last)) = found else {
+        return Ok(Unit::default());
+    };
+    let chain = toolgate_audit::Head {
+        size: natural(size)?,
+        hash: hash(&last)?,
+    };
+    Ok(Unit {
+        head: Some(read(&head)?),
+        chain,
+    })
 }
 
 /// Reads one column of JSON, row by row.
@@ -79,7 +94,9 @@ fn parsed<T: DeserializeOwned>(
     values: impl rusqlite::Params,
 ) -> Result<Vec<T>, StoreError> {
     let mut query = db.prepare_cached(sql).map_err(store_error)?;
-    let rows = query.query_map(values, |row| row.get::<_, String>(0)).map_err(store_error)?;
+    let rows = query
+        .query_map(values, |row| row.get::<_, String>(0))
+        .map_err(store_error)?;
     rows.map(|row| read(&row.map_err(store_error)?)).collect()
 }
 
@@ -101,7 +118,10 @@ pub(super) fn load(
     asked: &Move,
     now: Timestamp,
 ) -> Result<Loaded, StoreError> {
-    let mut loaded = Loaded { head, ..Loaded::default() };
+    let mut loaded = Loaded {
+        head,
+        ..Loaded::default()
+    };
     let call = |call: &str| -> Result<Option<Running>, StoreError> {
         let sql = "SELECT row FROM calls WHERE principal = ?1 AND call = ?2";
         Ok(parsed(db, sql, [id.as_str(), call])?.pop())
@@ -131,12 +151,10 @@ pub(super) fn load(
     Ok(loaded)
 }
 
-fn execute(
-    db: &Connection,
-    sql: &str,
-    values: impl rusqlite::Params,
-) -> Result<usize, StoreError> {
-    db.prepare_cached(sql).and_then(|mut query| query.execute(values)).map_err(store_error)
+fn execute(db: &Connection, sql: &str, values: impl rusqlite::Params) -> Result<usize, StoreError> {
+    db.prepare_cached(sql)
+        .and_then(|mut query| query.execute(values))
+        .map_err(store_error)
 }
 
 /// Saves what a move changes. The caller has a transaction open.
@@ -156,7 +174,11 @@ pub(super) fn save(db: &Connection, id: &PrincipalId, done: &Advance) -> Result<
         }
     }
     if let Some(policy) = &done.changes.policy {
-        execute(db, "UPDATE units SET policy = ?2 WHERE id = ?1", (id.as_str(), policy))?;
+        execute(
+            db,
+            "UPDATE units SET policy = ?2 WHERE id = ?1",
+            (id.as_str(), policy),
+        )?;
     }
     for approval in &done.changes.approvals {
         let values = params![
@@ -194,7 +216,11 @@ pub(super) fn save(db: &Connection, id: &PrincipalId, done: &Advance) -> Result<
     for row in &done.rows {
         let sql = "INSERT INTO entries (chain, seq, bytes, hash) VALUES (?1, ?2, ?3, ?4)";
         let seq = number(row.seq)?;
-        execute(db, sql, params![row.chain.as_str(), seq, row.bytes, row.hash.as_bytes()])?;
+        execute(
+            db,
+            sql,
+            params![row.chain.as_str(), seq, row.bytes, row.hash.as_bytes()],
+        )?;
     }
     for (seq, salt) in &done.salts {
         let sql = "INSERT INTO salts (chain, seq, salt) VALUES (?1, ?2, ?3)";

@@ -81,7 +81,11 @@ fn version(connection: &Connection) -> Result<i64, rusqlite::Error> {
 pub(super) fn check(connection: &Connection) -> Result<(), OpenError> {
     let found = version(connection)?;
     let newest = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
-    if found > newest { Err(OpenError::Newer(found)) } else { Ok(()) }
+    if found > newest {
+        Err(OpenError::Newer(found))
+    } else {
+        Ok(())
+    }
 }
 
 /// Copies a database that may be in use.

@@ -36,7 +36,10 @@ const BATCH: usize = 256;
 
 /// How the writer fares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "three states, all told to operators")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "three states, all told to operators"
+)]
 pub enum Health {
     /// The last write failed; the next may succeed.
     Failing,
@@ -50,7 +53,12 @@ type Finish = Box<dyn FnOnce(bool) + Send>;
 type Work = Box<dyn FnOnce(&Connection) -> (bool, Finish) + Send>;
 
 enum Job {
-    Apply(PrincipalId, Box<Move>, Wait, oneshot::Sender<Result<Moved, StoreError>>),
+    Apply(
+        PrincipalId,
+        Box<Move>,
+        Wait,
+        oneshot::Sender<Result<Moved, StoreError>>,
+    ),
     Stop,
     Work(Work),
 }
@@ -64,7 +72,9 @@ pub(super) struct Writer {
 
 impl fmt::Debug for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer").field("health", &self.health()).finish_non_exhaustive()
+        f.debug_struct("Writer")
+            .field("health", &self.health())
+            .finish_non_exhaustive()
     }
 }
 
@@ -95,7 +105,11 @@ impl Writer {
             .name("toolgate-writer".to_owned())
             .spawn(move || thread.run(queue))
             .map_err(OpenError::Folder)?;
-        Ok(Self { jobs, health, thread: Mutex::new(Some(thread)) })
+        Ok(Self {
+            jobs,
+            health,
+            thread: Mutex::new(Some(thread)),
+        })
     }
 
     pub(super) fn health(&self) -> Health {
@@ -128,19 +142,30 @@ impl Writer {
             let done = work(connection).map_err(store_error);
             let ok = done.is_ok();
             let finish: Finish = Box::new(move |committed| {
-                let done = if committed || done.is_err() { done } else { Err(not_written()) };
+                let done = if committed || done.is_err() {
+                    done
+                } else {
+                    Err(not_written())
+                };
                 // Whoever asked may be gone; the write stands.
                 let _ = tell.send(done);
             });
             (ok, finish)
         });
-        self.jobs.send(Job::Work(job)).await.map_err(|_| stopped())?;
+        self.jobs
+            .send(Job::Work(job))
+            .await
+            .map_err(|_| stopped())?;
         told.await.map_err(|_| stopped())?
     }
 
     /// Finishes what waits, and ends the thread.
     pub(super) fn stop(&self) {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         let Some(thread) = thread else { return };
         let jobs = self.jobs.clone();
         // The queue may be full; the thread is draining it.
@@ -198,7 +223,9 @@ impl Thread {
                 break;
             }
         }
-        let _ = self.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+        let _ = self
+            .connection
+            .execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
     }
 
     fn batch(&mut self, batch: Vec<Job>) {
@@ -266,7 +293,9 @@ impl Thread {
         &mut self,
         job: impl FnOnce(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.connection.execute_batch("SAVEPOINT job").map_err(store_error)?;
+        self.connection
+            .execute_batch("SAVEPOINT job")
+            .map_err(store_error)?;
         let done = job(self);
         if done.is_err() {
             self.units.clear();
@@ -276,7 +305,9 @@ impl Thread {
                 .map_err(store_error)?;
             return done;
         }
-        self.connection.execute_batch("RELEASE job").map_err(store_error)?;
+        self.connection
+            .execute_batch("RELEASE job")
+            .map_err(store_error)?;
         done
     }
 
@@ -293,7 +324,13 @@ impl Thread {
             rows::save(&self.connection, id, &done)?;
         }
         let head = done.changes.head.clone().or(loaded.head);
-        self.units.insert(id.clone(), Unit { head, chain: done.chain });
+        self.units.insert(
+            id.clone(),
+            Unit {
+                head,
+                chain: done.chain,
+            },
+        );
         Ok(done)
     }
 
@@ -311,7 +348,11 @@ impl Thread {
 
     fn failed(&mut self, error: &rusqlite::Error) {
         self.units.clear();
-        let state = if lost_by_disk(error) { Health::Poisoned } else { Health::Failing };
+        let state = if lost_by_disk(error) {
+            Health::Poisoned
+        } else {
+            Health::Failing
+        };
         self.health.store(state as u8, Ordering::Release);
         tracing::error!(?state, "the store could not write");
     }
@@ -319,7 +360,9 @@ impl Thread {
 
 /// After a failed flush nobody knows what the disk holds.
 fn lost_by_disk(error: &rusqlite::Error) -> bool {
-    let rusqlite::Error::SqliteFailure(code, _) = error else { return false };
+    let rusqlite::Error::SqliteFailure(code, _) = error else {
+        return false;
+    };
     matches!(
         code.extended_code,
         ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC | ffi::SQLITE_IOERR_CLOSE
@@ -330,7 +373,11 @@ fn settle(waiting: Vec<Waiting>, committed: bool) {
     for answer in waiting {
         match answer {
             Waiting::Moved(tell, moved) => {
-                let _ = tell.send(if committed { Ok(moved) } else { Err(not_written()) });
+                let _ = tell.send(if committed {
+                    Ok(moved)
+                } else {
+                    Err(not_written())
+                });
             }
             Waiting::Work(finish) => finish(committed),
         }
