@@ -109,13 +109,23 @@ async fn decide(
     })
 }
 
+/// The agent's name, or its id where there is no name.
+fn agent(approval: &Value) -> String {
+    let name = at(approval, "/principalName");
+    if name.is_empty() {
+        at(approval, "/principal")
+    } else {
+        name
+    }
+}
+
 fn listed(answer: &Value) -> Vec<String> {
     let rows: Vec<_> = items(answer, "/approvals")
         .iter()
         .map(|approval| {
             [
                 at(approval, "/id"),
-                at(approval, "/principal"),
+                agent(approval),
                 at(approval, "/tool"),
                 at(approval, "/status"),
                 at(approval, "/expiresAt"),
@@ -132,7 +142,7 @@ fn listed(answer: &Value) -> Vec<String> {
 fn shown(approval: &Value) -> Vec<String> {
     let mut lines = vec![
         format!("id       {}", plain(&at(approval, "/id"))),
-        format!("agent    {}", plain(&at(approval, "/principal"))),
+        format!("agent    {}", plain(&agent(approval))),
         format!("tool     {}", plain(&at(approval, "/tool"))),
         format!("status   {}", plain(&at(approval, "/status"))),
         format!("created  {}", plain(&at(approval, "/createdAt"))),
