@@ -1,4 +1,31 @@
 //! A gate on one machine, put together: store, sources of tools, server.
+//!
+//! ```
+//! use toolgate_axum::hands::SystemClock;
+//! use toolgate_axum::native::{Connector, Native, Settings};
+//! use toolgate_axum::sqlite::Durability;
+//! use toolgate_core::key::OperatorToken;
+//! use toolgate_mcp::store::{Clock, Operator, Role};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path();
+//! let native = Native::open(folder, Durability::Strict)?;
+//! let token = OperatorToken::from_entropy([7; 20]);
+//! let mut settings = Settings::new(Operator {
+//!     name: "ana".parse()?,
+//!     role: Role::Owner,
+//!     token: token.hash(),
+//!     created_at: SystemClock::start().now(),
+//! });
+//! settings.connectors = vec![Connector::Desk];
+//! let live = native.live(&settings).await;
+//! assert!(live.current().app.gate.catalog().find("tickets_list").is_some());
+//! native.close().await;
+//! # Ok(())
+//! # }
+//! ```
 
 mod connector;
 mod copies;

@@ -185,6 +185,26 @@ async fn what_is_under_way_ends_and_what_hangs_is_cut() {
 }
 
 #[tokio::test]
+async fn a_request_under_way_is_answered_after_the_stop() {
+    let served = Served::start(Limits::default(), MetricsAccess::Loopback).await;
+    let address = served.address;
+    let mut open = served.connect().await;
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\
+                Expect: 100-continue\r\n\r\n";
+    open.write_all(head.as_bytes()).await.unwrap();
+    let mut go_on = [0; 25];
+    open.read_exact(&mut go_on).await.unwrap();
+    let stopped = tokio::spawn(served.stop());
+    while TcpStream::connect(address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    open.write_all(b"{}").await.unwrap();
+    let answer = read(open).await;
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+    assert!(stopped.await.unwrap());
+}
+
+#[tokio::test]
 async fn figures_are_read_with_their_own_token_alone() {
     let access = MetricsAccess::token("another-token-for-figures").unwrap();
     let served = Served::start(Limits::default(), access).await;

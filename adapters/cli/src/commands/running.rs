@@ -95,7 +95,7 @@ impl Running {
                             Ok(())
                         }
                         Err(why) => {
-                            tracing::warn!("the configuration is not applied");
+                            tracing::warn!(why, "the configuration is not applied");
                             Err(why)
                         }
                     };
