@@ -16,7 +16,10 @@ async fn files_are_written_whole_and_listed_by_path() {
     files.write(&path("docs/a.md"), b"one").await.unwrap();
     files.write(&path("docs/a.md"), b"two").await.unwrap();
     files.write(&path("b.md"), b"").await.unwrap();
-    assert_eq!(files.read(&path("docs/a.md")).await.unwrap(), Some(b"two".to_vec()));
+    assert_eq!(
+        files.read(&path("docs/a.md")).await.unwrap(),
+        Some(b"two".to_vec())
+    );
     assert_eq!(files.read(&path("docs/none")).await.unwrap(), None);
     assert_eq!(files.read(&path("docs")).await.unwrap(), None);
     assert_eq!(files.read(&path("b.md/x")).await.unwrap(), None);
@@ -42,10 +45,19 @@ async fn no_link_leads_out_of_the_folder() {
         let read = files.read(&path(name)).await;
         assert!(!matches!(read, Ok(Some(_))), "{name}");
         let written = files.write(&path(name), b"overwritten").await;
-        assert!(matches!(written, Err(BackendError::Refused(_))), "{name}: {written:?}");
+        assert!(
+            matches!(written, Err(BackendError::Refused(_))),
+            "{name}: {written:?}"
+        );
     }
-    assert_eq!(std::fs::read(folder.path().join("secret")).unwrap(), b"secret");
-    assert_eq!(std::fs::read(folder.path().join("outside/x")).unwrap(), b"secret");
+    assert_eq!(
+        std::fs::read(folder.path().join("secret")).unwrap(),
+        b"secret"
+    );
+    assert_eq!(
+        std::fs::read(folder.path().join("outside/x")).unwrap(),
+        b"secret"
+    );
     assert_eq!(files.list("").await.unwrap(), []);
 }
 

@@ -66,7 +66,10 @@ async fn principal(store: &SqliteStore, name: &str) -> PrincipalId {
         policy_name: None,
         by: "ann".parse().unwrap(),
     };
-    assert_eq!(store.create(&id, create).await.unwrap().outcome, Outcome::Done);
+    assert_eq!(
+        store.create(&id, create).await.unwrap().outcome,
+        Outcome::Done
+    );
     id
 }
 
@@ -84,8 +87,11 @@ async fn thirty_concurrent_appends_are_one_chain() {
         let (store, id) = (Arc::clone(&store), id.clone());
         tokio::spawn(async move { store.note(&id, Event::note("dry_run").with("n", n)).await })
     });
-    let mut numbers: Vec<u64> =
-        join_all(notes).await.into_iter().map(|m| m.unwrap().unwrap().seq.unwrap()).collect();
+    let mut numbers: Vec<u64> = join_all(notes)
+        .await
+        .into_iter()
+        .map(|m| m.unwrap().unwrap().seq.unwrap())
+        .collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (2..=30).collect::<Vec<_>>());
     assert!(verify(store.as_ref()).await.unwrap().ok);
@@ -98,10 +104,17 @@ async fn meters_and_chains_survive_a_restart() {
     let store = open(&folder);
     let id = principal(&store, "bot").await;
     let mut head = (*store.head(&id).await.unwrap().unwrap()).clone();
-    let limits = toolgate_core::policy::Limits { per_minute: 2, per_day: 5, tool_per_minute: None };
+    let limits = toolgate_core::policy::Limits {
+        per_minute: 2,
+        per_day: 5,
+        tool_per_minute: None,
+    };
     for _ in 0..2 {
         let asked = admit(&id, limits);
-        assert_eq!(store.admit(&id, asked).await.unwrap().outcome, Outcome::Admitted);
+        assert_eq!(
+            store.admit(&id, asked).await.unwrap().outcome,
+            Outcome::Admitted
+        );
     }
     assert!(matches!(
         store.admit(&id, admit(&id, limits)).await.unwrap().outcome,
@@ -121,7 +134,10 @@ async fn meters_and_chains_survive_a_restart() {
 
 fn admit(id: &PrincipalId, limits: toolgate_core::policy::Limits) -> toolgate_core::unit::Admit {
     use toolgate_core::verdict::Decision;
-    toolgate_core::unit::Admit { limits, ..toolgate_mcp::store::contract::admit(id, "a", Decision::Run) }
+    toolgate_core::unit::Admit {
+        limits,
+        ..toolgate_mcp::store::contract::admit(id, "a", Decision::Run)
+    }
 }
 
 // spec: AC-03
@@ -133,12 +149,16 @@ async fn a_claim_is_on_disk_before_its_call_is_made() {
     let approval = toolgate_mcp::store::contract::claimed(&store, &id, "a").await;
     let sql = "SELECT status, due_at FROM approvals WHERE id = ?1";
     let (status, due): (String, i64) = raw(folder.path())
-        .query_row(sql, [approval.id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row(sql, [approval.id.as_str()], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
         .unwrap();
     assert_eq!(status, "applying");
     assert_eq!(due, approval.claim.unwrap().lease_until.as_millis());
     let sql = "SELECT CAST(bytes AS TEXT) FROM entries ORDER BY position DESC LIMIT 1";
-    let last: String = raw(folder.path()).query_row(sql, (), |row| row.get(0)).unwrap();
+    let last: String = raw(folder.path())
+        .query_row(sql, (), |row| row.get(0))
+        .unwrap();
     assert!(last.contains("\"kind\":\"intent\""));
 }
 
@@ -159,7 +179,10 @@ async fn no_file_holds_a_key_or_a_token() {
         expires_at: None,
         revoked_at: None,
     };
-    store.add_key(&id, row, "ann".parse().unwrap()).await.unwrap();
+    store
+        .add_key(&id, row, "ann".parse().unwrap())
+        .await
+        .unwrap();
     let operator = Operator {
         name: "bob".parse().unwrap(),
         role: Role::Viewer,
@@ -170,7 +193,9 @@ async fn no_file_holds_a_key_or_a_token() {
     let holds = |word: &str| {
         std::fs::read_dir(folder.path()).unwrap().any(|file| {
             let bytes = std::fs::read(file.unwrap().path()).unwrap();
-            bytes.windows(word.len()).any(|part| part == word.as_bytes())
+            bytes
+                .windows(word.len())
+                .any(|part| part == word.as_bytes())
         })
     };
     assert!(holds(&key.hash().to_hex()));
@@ -195,10 +220,15 @@ async fn a_folder_has_one_writer() {
 async fn a_newer_schema_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     open(&folder).close();
-    raw(folder.path()).pragma_update(None, "user_version", 99).unwrap();
+    raw(folder.path())
+        .pragma_update(None, "user_version", 99)
+        .unwrap();
     let newer = SqliteStore::open(folder.path(), Durability::Strict, Clocked::default());
     assert!(matches!(newer, Err(OpenError::Newer(99))));
-    assert!(matches!(ReadOnly::open(folder.path()), Err(OpenError::Newer(99))));
+    assert!(matches!(
+        ReadOnly::open(folder.path()),
+        Err(OpenError::Newer(99))
+    ));
 }
 
 #[cfg(unix)]
@@ -228,7 +258,9 @@ async fn a_full_disk_refuses_and_recovers_without_a_restart() {
     store.limit_pages(1).await.unwrap();
     let mut refused = 0;
     for n in 0..2_000 {
-        let note = Event::note("dry_run").with("pad", "x".repeat(2_000)).with("n", n);
+        let note = Event::note("dry_run")
+            .with("pad", "x".repeat(2_000))
+            .with("n", n);
         match store.note(&id, note).await {
             Ok(moved) => assert_eq!(moved.outcome, Outcome::Done),
             Err(error) => {
@@ -256,7 +288,9 @@ async fn a_full_disk_refuses_and_recovers_without_a_restart() {
 
 async fn first(store: &SqliteStore) -> Option<Problem> {
     let reports = verify(store).await.unwrap().reports;
-    reports.into_iter().find_map(|report| report.problems.first().copied())
+    reports
+        .into_iter()
+        .find_map(|report| report.problems.first().copied())
 }
 
 #[tokio::test]
@@ -269,19 +303,30 @@ async fn tampering_with_the_file_is_found() {
     }
     let sql = raw(folder.path());
     let kept: Vec<u8> = sql
-        .query_row("SELECT bytes FROM entries WHERE seq = 3", (), |row| row.get(0))
+        .query_row("SELECT bytes FROM entries WHERE seq = 3", (), |row| {
+            row.get(0)
+        })
         .unwrap();
-    let edited = String::from_utf8(kept.clone()).unwrap().replace("dry_run", "dry_ran");
-    sql.execute("UPDATE entries SET bytes = ?1 WHERE seq = 3", [edited.into_bytes()]).unwrap();
+    let edited = String::from_utf8(kept.clone())
+        .unwrap()
+        .replace("dry_run", "dry_ran");
+    sql.execute(
+        "UPDATE entries SET bytes = ?1 WHERE seq = 3",
+        [edited.into_bytes()],
+    )
+    .unwrap();
     let problem = first(&store).await.unwrap();
     assert_eq!((problem.seq, problem.kind), (3, ProblemKind::Edited));
-    sql.execute("UPDATE entries SET bytes = ?1 WHERE seq = 3", [kept]).unwrap();
+    sql.execute("UPDATE entries SET bytes = ?1 WHERE seq = 3", [kept])
+        .unwrap();
     assert!(first(&store).await.is_none());
     sql.execute("INSERT INTO entries (chain, seq, bytes, hash) SELECT chain, 6, bytes, hash FROM entries WHERE seq = 5", ()).unwrap();
     let problem = first(&store).await.unwrap();
     assert_eq!(problem.seq, 6);
-    sql.execute("DELETE FROM entries WHERE seq = 6", ()).unwrap();
-    sql.execute("DELETE FROM entries WHERE seq = 2", ()).unwrap();
+    sql.execute("DELETE FROM entries WHERE seq = 6", ())
+        .unwrap();
+    sql.execute("DELETE FROM entries WHERE seq = 2", ())
+        .unwrap();
     let problem = first(&store).await.unwrap();
     assert_eq!((problem.seq, problem.kind), (2, ProblemKind::Deleted));
     sql.execute("DELETE FROM entries", ()).unwrap();
@@ -299,7 +344,10 @@ async fn a_backup_is_a_store_and_never_overwrites() {
     let again = store.backup(to.path().join(DATABASE)).await;
     assert!(matches!(again, Err(OpenError::Exists)));
     let copy = open(&to);
-    assert_eq!(copy.head(&id).await.unwrap(), store.head(&id).await.unwrap());
+    assert_eq!(
+        copy.head(&id).await.unwrap(),
+        store.head(&id).await.unwrap()
+    );
     assert!(verify(&copy).await.unwrap().ok);
 }
 
@@ -312,7 +360,10 @@ async fn records_are_kept_beside_the_units() {
     store.put_record("flags", "a", &json!(false)).await.unwrap();
     store.put_record("flags", "b%", &json!("x")).await.unwrap();
     store.put_record("tickets", "a", &json!(1)).await.unwrap();
-    assert_eq!(store.record("flags", "a").await.unwrap(), Some(json!(false)));
+    assert_eq!(
+        store.record("flags", "a").await.unwrap(),
+        Some(json!(false))
+    );
     let listed = store.records("flags", "b%").await.unwrap();
     assert_eq!(listed, [("b%".to_owned(), json!("x"))]);
     assert_eq!(store.records("flags", "").await.unwrap().len(), 2);
