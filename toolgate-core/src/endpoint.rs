@@ -1,9 +1,9 @@
 //! Which hosts and addresses may be reached: public ones.
 
+use core::net::IpAddr;
+use core::net::Ipv4Addr;
+use core::net::Ipv6Addr;
 use std::fmt;
-use std::net::IpAddr;
-use std::net::Ipv4Addr;
-use std::net::Ipv6Addr;
 
 use url::Host;
 
@@ -36,7 +36,7 @@ impl std::error::Error for EndpointError {}
 ///
 /// assert!(address_is_public("93.184.216.34".parse()?));
 /// assert!(!address_is_public("::ffff:127.0.0.1".parse()?));
-/// # Ok::<(), std::net::AddrParseError>(())
+/// # Ok::<(), core::net::AddrParseError>(())
 /// ```
 #[must_use]
 pub fn address_is_public(address: IpAddr) -> bool {

@@ -132,11 +132,18 @@ impl Gate {
         let text = policy.unwrap_or(NOTHING);
         policy::parse(text, &self.catalog())
             .map_err(|errors| OperateError::Invalid(errors.into_vec()))?;
-        let id = PrincipalId::new(self.word::<10>("p_")?)?;
-        if name.as_str() == PrincipalId::system().as_str()
-            || !self.0.directory.claim_name(name, &id).await?
-        {
+        let mut id = PrincipalId::new(self.word::<10>("p_")?)?;
+        if name.as_str() == PrincipalId::system().as_str() {
             return Err(OperateError::Conflict);
+        }
+        if !self.0.directory.claim_name(name, &id).await? {
+            // A name whose unit was never made, by a process that died in between, is free.
+            let holder = self.0.directory.principal_of_name(name).await?;
+            let holder = holder.ok_or(OperateError::Conflict)?;
+            if self.0.ledger.head(&holder).await?.is_some() {
+                return Err(OperateError::Conflict);
+            }
+            id = holder;
         }
         let create = Create {
             name: name.clone(),

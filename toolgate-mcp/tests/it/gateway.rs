@@ -9,6 +9,7 @@ use toolgate_core::approval::ApprovalId;
 use toolgate_core::approval::Status;
 use toolgate_mcp::gateway::Caller;
 use toolgate_mcp::gateway::DecideError;
+use toolgate_mcp::gateway::OperateError;
 use toolgate_mcp::gateway::Reply;
 use toolgate_mcp::store::Ledger as _;
 use toolgate_mcp::upstream::UpstreamError;
@@ -446,4 +447,23 @@ async fn nothing_that_an_agent_can_ask_names_a_tool_outside_its_view() {
         .await;
     assert_eq!(foreign, nobodys);
     assert!(!format!("{foreign:?}").contains("note"));
+}
+
+#[tokio::test]
+async fn a_name_without_a_unit_is_free() {
+    let host = Host::new().await;
+    let name = "orphan".parse().unwrap();
+    let id = "p_gone".parse().unwrap();
+    assert!(host.gate.directory().claim_name(&name, &id).await.unwrap());
+    let made = host
+        .gate
+        .create_principal(&name, None, None, None, &ann())
+        .await
+        .unwrap();
+    assert_eq!(made.id, id);
+    let again = host
+        .gate
+        .create_principal(&name, None, None, None, &ann())
+        .await;
+    assert!(matches!(again, Err(OperateError::Conflict)));
 }
