@@ -95,7 +95,7 @@ fn a_client_discovers_lists_and_calls() {
     );
 }
 
-// spec: MT-04
+// spec: MT-04 FN-09
 #[test]
 fn what_an_upstream_says_of_its_own_answer_is_not_passed_on() {
     let call = ask(modern("tools/call", json!({"name": "t"})));
