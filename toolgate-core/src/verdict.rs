@@ -76,6 +76,8 @@ pub enum Code {
     DigestChanged,
     /// The tool changes something, so a person is asked.
     Action,
+    /// An earlier request answers.
+    Held,
     /// The output was withheld because it reads like instructions.
     InjectionBlocked,
     /// The key that made the request was revoked.
@@ -116,6 +118,7 @@ impl Code {
             Self::BudgetExhausted => "budget_exhausted",
             Self::DigestChanged => "digest_changed",
             Self::Action => "action",
+            Self::Held => "held",
             Self::InjectionBlocked => "injection_blocked",
             Self::KeyRevoked => "key_revoked",
             Self::Killed => "killed",

@@ -19,6 +19,8 @@ use crate::approval::Claim;
 use crate::approval::MOST_OPEN;
 use crate::approval::Status;
 use crate::approval::WINDOW;
+use crate::id::CallId;
+use crate::id::KeyId;
 use crate::id::ToolName;
 use crate::limits::Shortfall;
 use crate::time::SECOND;
@@ -190,7 +192,32 @@ fn held(mut draft: Draft, admit: &Admit, earlier: Approval) -> Step {
     if let Err(shortfall) = draft.head.meters.take_overall(&admit.limits, now) {
         return refuse(draft, admit, over(shortfall));
     }
+    note_held(&mut draft, &earlier, Some(&admit.call), admit.key.as_ref());
     draft.end(Outcome::Held(Box::new(earlier)))
+}
+
+/// Writes down that an earlier request answered, once in ten seconds for a tool. The hand-over of
+/// a result is an entry of its own.
+pub(super) fn note_held(
+    draft: &mut Draft,
+    earlier: &Approval,
+    call: Option<&CallId>,
+    key: Option<&KeyId>,
+) {
+    if earlier.status == Status::Applied {
+        return;
+    }
+    if let Some(more) = first_of_its_kind(draft, Code::Held, Some(&earlier.tool)) {
+        draft.event(
+            Event::new(EventKind::Held)
+                .tool(Some(&earlier.tool))
+                .with("approval", &earlier.id)
+                .with("status", earlier.status)
+                .with("call", call)
+                .with("key", key)
+                .with("alsoHeld", (more > 0).then_some(more)),
+        );
+    }
 }
 
 fn run(mut draft: Draft, admit: &Admit, subject: &Subject, tool: &ToolName) -> Step {
@@ -293,12 +320,7 @@ fn claim(
 }
 
 /// Claims a pending or failed request. The caller has checked that it may be claimed.
-pub(super) fn take_claim(
-    draft: &mut Draft,
-    approval: &mut Approval,
-    call: &crate::id::CallId,
-    lease_ms: i64,
-) {
+pub(super) fn take_claim(draft: &mut Draft, approval: &mut Approval, call: &CallId, lease_ms: i64) {
     draft.head.fence = draft.head.fence.saturating_add(1);
     approval.status = approval
         .status

@@ -5,6 +5,7 @@ use super::EventKind;
 use super::Loaded;
 use super::Outcome;
 use super::Step;
+use super::admit::note_held;
 use super::admit::over;
 use super::moves::Collect;
 use super::moves::Poll;
@@ -37,6 +38,9 @@ pub(super) fn poll(mut draft: Draft, loaded: &Loaded, poll: &Poll) -> Step {
     };
     let mut approval = found.clone();
     let closed = sweep::close_if_overdue(&mut draft, &mut approval);
+    if poll.counted {
+        note_held(&mut draft, &approval, None, poll.key.as_ref());
+    }
     let outcome = Outcome::Held(Box::new(approval));
     if poll.counted || closed {
         draft.end(outcome)

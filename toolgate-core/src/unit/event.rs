@@ -21,6 +21,8 @@ pub enum EventKind {
     Decided,
     /// A request's window closed.
     Expired,
+    /// An earlier request answered instead of a new one.
+    Held,
     /// An action is about to be made.
     Intent,
     /// A key was made.
@@ -57,6 +59,7 @@ impl EventKind {
             Self::Collected => "collected",
             Self::Decided => "decided",
             Self::Expired => "expired",
+            Self::Held => "held",
             Self::Intent => "intent",
             Self::KeyCreated => "key_created",
             Self::KeyRevoked => "key_revoked",

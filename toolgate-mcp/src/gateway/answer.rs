@@ -27,6 +27,23 @@ pub enum Reply {
 }
 
 impl Reply {
+    /// What kind of answer it is, for the log: never anything of the call.
+    pub(super) fn word(&self) -> &str {
+        let Self::Result(result) = self else {
+            return match self {
+                Self::Unauthorised => "unauthorised",
+                Self::Hidden | Self::Result(_) => "hidden",
+            };
+        };
+        let outcome = result.get("_meta").and_then(|meta| meta.get(OUTCOME));
+        let word = |name: &str| {
+            outcome
+                .and_then(|said| said.get(name))
+                .and_then(Value::as_str)
+        };
+        word("code").or_else(|| word("status")).unwrap_or("result")
+    }
+
     /// A refusal from which the agent can recover by itself.
     pub(super) fn refused(reason: &Reason) -> Self {
         if reason.code == Code::Hidden {

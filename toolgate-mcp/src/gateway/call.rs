@@ -73,16 +73,28 @@ impl Gate {
     }
 
     async fn take(&self, caller: &Caller, request: &CallRequest) -> Reply {
-        if request.name == OUTCOME_TOOL {
-            return self.outcome_tool(caller, &request.arguments).await;
-        }
-        let began = self.0.timer.elapsed();
         let Ok(call) = self.call_id() else {
             return Reply::unavailable();
         };
+        let reply = if request.name == OUTCOME_TOOL {
+            self.outcome_tool(caller, &call, &request.arguments).await
+        } else {
+            self.decide_call(caller, &call, request).await
+        };
+        tracing::info!(
+            call = call.as_str(),
+            principal = caller.principal().as_str(),
+            answer = reply.word(),
+            "a call was answered"
+        );
+        reply
+    }
+
+    async fn decide_call(&self, caller: &Caller, call: &CallId, request: &CallRequest) -> Reply {
+        let began = self.0.timer.elapsed();
         // What is decided on may change once while it is decided; twice is a refusal.
         for _ in 0..2 {
-            let judgement = match self.judge(caller, request, &call).await {
+            let judgement = match self.judge(caller, request, call).await {
                 Ok(Some(judgement)) => judgement,
                 Ok(None) => return Reply::Unauthorised,
                 Err(reply) => return reply,
@@ -95,7 +107,7 @@ impl Gate {
                     self.0
                         .watch
                         .append(self.0.timer.elapsed().saturating_sub(asked));
-                    return self.admitted(caller, &call, judgement, moved, began).await;
+                    return self.admitted(caller, call, judgement, moved, began).await;
                 }
                 Err(error) => {
                     self.count(Counted::Refused(Code::Unavailable), began, 0);

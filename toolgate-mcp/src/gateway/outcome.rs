@@ -57,16 +57,18 @@ pub(super) fn definition() -> Value {
 }
 
 impl Gate {
-    pub(super) async fn outcome_tool(&self, caller: &Caller, arguments: &str) -> Reply {
+    pub(super) async fn outcome_tool(
+        &self,
+        caller: &Caller,
+        call: &CallId,
+        arguments: &str,
+    ) -> Reply {
         let id = match read(arguments) {
             Ok(id) => id,
             Err(reason) => return Reply::refused(&reason),
         };
-        let Ok(call) = self.call_id() else {
-            return Reply::unavailable();
-        };
         match self.poll(caller, &id, true).await {
-            Ok(Some(approval)) => self.settled(caller, &call, &approval).await,
+            Ok(Some(approval)) => self.settled(caller, call, &approval).await,
             Ok(None) => Reply::no_such_request(),
             Err(reply) => reply,
         }

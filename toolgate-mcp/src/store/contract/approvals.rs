@@ -48,7 +48,7 @@ pub async fn the_same_request_is_one_row<S: Store>(store: &S, _: &Clocked) {
     assert_eq!(store.head(&id).await.unwrap().unwrap().open, 1);
     assert_eq!(
         kinds(store, &id).await,
-        ["principal_created", "pending", "pending", "decided"]
+        ["principal_created", "pending", "held", "pending", "decided"]
     );
 }
 
@@ -143,7 +143,14 @@ pub async fn a_lapsed_claim_becomes_unknown<S: Store>(store: &S, clock: &Clocked
     assert!(matches!(ask(store, &id, "a").await, Outcome::Held(held) if held.id == approval.id));
     assert_eq!(
         kinds(store, &id).await,
-        ["principal_created", "pending", "intent", "unknown"]
+        [
+            "principal_created",
+            "pending",
+            "intent",
+            "unknown",
+            "held",
+            "held"
+        ]
     );
 }
 
