@@ -10,7 +10,6 @@ use toolgate_core::id::PrincipalId;
 use toolgate_mcp::gateway::DecideError;
 use toolgate_mcp::gateway::Decided;
 use toolgate_mcp::store::ApprovalQuery;
-use toolgate_mcp::store::Role;
 
 use crate::answer::Done;
 use crate::answer::Problem;
@@ -29,7 +28,7 @@ fn args(ctx: &Ctx<'_>, approval: &Approval) -> Value {
     let clear = approval
         .args
         .as_deref()
-        .filter(|_| ctx.operator.role == Role::Owner && approval.status == Status::Pending);
+        .filter(|_| ctx.operator.role.may_change() && approval.status == Status::Pending);
     clear
         .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_else(|| approval.redacted.clone())

@@ -8,7 +8,6 @@ use http::header;
 use toolgate_core::key::KeyHash;
 use toolgate_core::key::OperatorToken;
 use toolgate_mcp::store::Operator;
-use toolgate_mcp::store::Role;
 use toolgate_mcp::wire;
 
 use crate::Answered;
@@ -103,7 +102,7 @@ pub async fn handle(app: &App, request: Asked) -> Answered {
 }
 
 async fn api(route: Route, ctx: &Ctx<'_>) -> Result<Done, Problem> {
-    if route.access() == Access::Owner && ctx.operator.role != Role::Owner {
+    if route.access() == Access::Owner && !ctx.operator.role.may_change() {
         let message = "this operator may look, and not change anything";
         return Err(Problem::new(StatusCode::FORBIDDEN, "forbidden", message));
     }

@@ -26,6 +26,18 @@ pub enum Role {
     Owner,
 }
 
+impl Role {
+    /// Whether the role may change anything, which includes answering requests and reading their
+    /// arguments in the clear.
+    #[must_use]
+    pub const fn may_change(self) -> bool {
+        match self {
+            Self::Owner => true,
+            Self::Viewer => false,
+        }
+    }
+}
+
 /// A person with a role; of the token only the hash is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

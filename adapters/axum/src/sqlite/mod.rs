@@ -45,7 +45,8 @@ const LOCK: &str = "toolgate.lock";
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "two modes, both documented")]
 pub enum Durability {
-    /// Observations may be answered when they survive the process; a power cut may lose the last.
+    /// Observations are answered when they survive the process; a power cut may lose the last of
+    /// them. Everything else survives a power cut.
     Relaxed,
     /// Every answer survives a power cut.
     #[default]
@@ -76,7 +77,7 @@ impl SqliteStore {
         let path = folder.join(DATABASE);
         touch_private(&path)?;
         let mut connection = Connection::open(&path)?;
-        configure(&connection, durability)?;
+        configure(&connection)?;
         schema::migrate(&mut connection, &path)?;
         for suffix in ["-wal", "-shm"] {
             let beside = folder.join(format!("{DATABASE}{suffix}"));
@@ -85,7 +86,12 @@ impl SqliteStore {
             }
         }
         let readers = Arc::new(Readers::new(path));
-        let writer = Writer::start(connection, Arc::clone(&clock), Arc::clone(&readers))?;
+        let writer = Writer::start(
+            connection,
+            durability,
+            Arc::clone(&clock),
+            Arc::clone(&readers),
+        )?;
         Ok(Self {
             folder: folder.to_owned(),
             writer,
@@ -143,13 +149,9 @@ impl Drop for SqliteStore {
     }
 }
 
-fn configure(connection: &Connection, durability: Durability) -> Result<(), OpenError> {
+fn configure(connection: &Connection) -> Result<(), OpenError> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    let synchronous = match durability {
-        Durability::Strict => "FULL",
-        Durability::Relaxed => "NORMAL",
-    };
-    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;

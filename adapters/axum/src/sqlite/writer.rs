@@ -23,6 +23,7 @@ use toolgate_mcp::store::StoreError;
 use toolgate_mcp::store::Wait;
 use toolgate_mcp::store::advance;
 
+use super::Durability;
 use super::error::OpenError;
 use super::error::store_error;
 use super::readers::Readers;
@@ -89,6 +90,7 @@ fn not_written() -> StoreError {
 impl Writer {
     pub(super) fn start(
         connection: Connection,
+        durability: Durability,
         clock: Arc<dyn Clock>,
         readers: Arc<Readers>,
     ) -> Result<Self, OpenError> {
@@ -96,6 +98,8 @@ impl Writer {
         let health = Arc::new(AtomicU8::new(Health::Ok as u8));
         let mut thread = Thread {
             connection,
+            durability,
+            flushes: true,
             clock,
             readers,
             units: HashMap::new(),
@@ -188,6 +192,9 @@ impl Drop for Writer {
 
 struct Thread {
     connection: Connection,
+    durability: Durability,
+    /// Whether a commit is flushed to the disk before it is answered.
+    flushes: bool,
     clock: Arc<dyn Clock>,
     readers: Arc<Readers>,
     /// Heads as the open transaction has them; dropped after any failure.
@@ -232,7 +239,10 @@ impl Thread {
         if self.health.load(Ordering::Acquire) == Health::Poisoned as u8 {
             return refuse(batch);
         }
-        if let Err(error) = self.connection.execute_batch("BEGIN IMMEDIATE") {
+        let begun = self
+            .flush(self.durability == Durability::Strict || batch.iter().any(must_flush))
+            .and_then(|()| self.connection.execute_batch("BEGIN IMMEDIATE"));
+        if let Err(error) = begun {
             self.failed(&error);
             return refuse(batch);
         }
@@ -286,6 +296,16 @@ impl Thread {
                 settle(waiting, false);
             }
         }
+    }
+
+    /// Says whether the next commit is flushed. A flush takes in all that was committed before.
+    fn flush(&mut self, flushes: bool) -> rusqlite::Result<()> {
+        if self.flushes != flushes {
+            let level = if flushes { "FULL" } else { "NORMAL" };
+            self.connection.pragma_update(None, "synchronous", level)?;
+            self.flushes = flushes;
+        }
+        Ok(())
     }
 
     /// Runs one job so that its failure undoes it alone.
@@ -355,6 +375,16 @@ impl Thread {
         };
         self.health.store(state as u8, Ordering::Release);
         tracing::error!(?state, "the store could not write");
+    }
+}
+
+/// Whether a job must survive a power cut whatever the mode: all but reads and their record.
+fn must_flush(job: &Job) -> bool {
+    match job {
+        Job::Apply(_, asked, wait, _) => {
+            *wait == Wait::Durable && !matches!(**asked, Move::Record(_))
+        }
+        Job::Stop | Job::Work(_) => true,
     }
 }
 
