@@ -22,8 +22,10 @@ use crate::out::Out;
 use crate::out::at;
 use crate::out::items;
 
-/// The operator's token, and name, of a demo.
-const OWNER: &str = "local-admin";
+/// The operator that a demo has.
+const OWNER: &str = "demo-owner";
+/// The owner's token: good on this machine, in a demo, and nowhere else.
+const TOKEN: &str = "local-admin";
 
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "Examples:
@@ -62,7 +64,7 @@ pub(crate) async fn run(args: &Args, out: &mut Out) -> Result<(), Failure> {
 async fn serve(args: &Args, data: &Path, out: &mut Out) -> Result<(), Failure> {
     let native = Arc::new(running::open(data, Durability::Strict)?);
     let seed = Arc::new(DemoSeed::new(&native));
-    let mut settings = Settings::new(running::owner(OWNER, OWNER)?);
+    let mut settings = Settings::new(running::owner(OWNER, TOKEN)?);
     settings.connectors = Connector::ALL.to_vec();
     settings.seed = Some(Arc::clone(&seed) as _);
     let running = Running::start(native, &settings, args.listen).await?;
@@ -72,7 +74,7 @@ async fn serve(args: &Args, data: &Path, out: &mut Out) -> Result<(), Failure> {
         .await
         .map_err(|error| Failure::unreachable(format!("the demo cannot be seeded: {error}")))?;
     let agents = items(&seeded, "/principals");
-    let document = json!({"url": url, "token": OWNER, "agents": agents, "data": data});
+    let document = json!({"url": url, "token": TOKEN, "agents": agents, "data": data});
     out.answer(&document, || welcome(&document))?;
     let again = settings.clone();
     running.serve(move || Ok(again.clone())).await
