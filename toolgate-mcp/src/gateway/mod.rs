@@ -116,6 +116,88 @@ struct Inner {
 }
 
 /// The gate. Cheap to clone; all clones are one gate.
+///
+/// A host states its parts, asks for the tools once, and takes calls through it:
+///
+/// ```
+/// use std::sync::Arc;
+/// use serde_json::json;
+/// use toolgate_mcp::gateway::{CallRequest, Deadlines, Gate, Parts, Reply};
+/// use toolgate_mcp::ports::Unwatched;
+/// use toolgate_mcp::store::memory::MemoryStore;
+/// # use std::time::Duration;
+/// # use toolgate_core::catalog::{Provenance, Source, Trust};
+/// # use toolgate_core::time::Timestamp;
+/// # use toolgate_mcp::ports::{Entropy, EntropyError, Spawn, Task, Timer};
+/// # use toolgate_mcp::store::Clock;
+/// # use toolgate_mcp::upstream::{Listing, ToolCall, Upstream, UpstreamError};
+/// # #[derive(Debug)]
+/// # struct Hands;
+/// # impl Spawn for Hands {
+/// #     fn spawn(&self, task: Task) { tokio::spawn(task); }
+/// # }
+/// # impl Timer for Hands {
+/// #     fn elapsed(&self) -> Duration { Duration::ZERO }
+/// #     fn sleep(&self, time: Duration) -> Task { Box::pin(tokio::time::sleep(time)) }
+/// # }
+/// # impl Entropy for Hands {
+/// #     fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> { bytes.fill(7); Ok(()) }
+/// # }
+/// # impl Clock for Hands {
+/// #     fn now(&self) -> Timestamp { Timestamp::from_millis(1_767_225_600_000) }
+/// # }
+/// # #[derive(Debug)]
+/// # struct Greeter;
+/// # #[async_trait::async_trait]
+/// # impl Upstream for Greeter {
+/// #     fn source(&self) -> Source {
+/// #         Source {
+/// #             id: "greeter".parse().unwrap(),
+/// #             provenance: Provenance::Builtin,
+/// #             trust: Trust::Vetted,
+/// #         }
+/// #     }
+/// #     async fn tools(&self) -> Result<Listing, UpstreamError> {
+/// #         let greet = json!({
+/// #             "name": "greet",
+/// #             "inputSchema": {"type": "object"},
+/// #             "annotations": {"readOnlyHint": true},
+/// #         });
+/// #         Ok(Listing { definitions: vec![greet.to_string()], truncated: false })
+/// #     }
+/// #     async fn call(&self, _: ToolCall) -> Result<serde_json::Value, UpstreamError> {
+/// #         Ok(json!({"content": [{"type": "text", "text": "hello"}]}))
+/// #     }
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+///
+/// let store = Arc::new(MemoryStore::new(Arc::new(Hands)));
+/// let gate = Gate::new(Parts {
+///     ledger: store.clone(),
+///     directory: store,
+///     upstreams: vec![Arc::new(Greeter)],
+///     spawn: Arc::new(Hands),
+///     timer: Arc::new(Hands),
+///     entropy: Arc::new(Hands),
+///     watch: Arc::new(Unwatched),
+///     deadlines: Deadlines::default(),
+/// });
+/// assert_eq!(gate.refresh().await.offered, 1);
+///
+/// let ann = "ann".parse()?;
+/// let policy = json!({"tools": {"greet": {}}}).to_string();
+/// let bot = gate.create_principal(&"bot".parse()?, Some(&policy), None, None, &ann).await?;
+/// let key = gate.create_key(&bot.id, None, &ann).await?;
+///
+/// let caller = gate.authenticate(key.key.reveal()).await?;
+/// let request = CallRequest { name: "greet".to_owned(), ..CallRequest::default() };
+/// let Reply::Result(result) = gate.call(&caller, &request).await else { panic!() };
+/// let text = result["content"][0]["text"].as_str().unwrap();
+/// assert!(text.contains("<tool_output trust=\"untrusted\"") && text.contains("hello"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Gate(Arc<Inner>);
 
