@@ -21,6 +21,8 @@ use crate::time::Timestamp;
 pub const WINDOW: i64 = DAY;
 /// How long a decline answers the same call, in milliseconds.
 pub const DECLINE_HOLDS: i64 = DAY;
+/// How long the outcome of a call that needed no person is kept, in milliseconds.
+pub const UNATTENDED_KEPT: i64 = DAY / 24;
 /// The most undecided requests of one principal.
 pub const MOST_OPEN: u32 = 50;
 /// The largest stored result, in bytes of JSON.
@@ -387,6 +389,28 @@ impl Approval {
             Status::Declined => after(self.answer.as_ref().map(|a| a.at), DECLINE_HOLDS),
             Status::Blocked | Status::Expired | Status::Withdrawn => false,
         }
+    }
+
+    /// When a sweep has something to do with it: close its window, its lapsed claim or its time for
+    /// another try, or drop it. Nothing if never.
+    #[must_use]
+    pub fn due_at(&self) -> Option<Timestamp> {
+        let after = |millis: i64| Some(self.settled_at.unwrap_or(self.created_at).plus(millis));
+        match self.status {
+            Status::Pending => Some(self.expires_at),
+            Status::Applying => self.claim.as_ref().map(|claim| claim.lease_until),
+            Status::Failed if self.args.is_some() => after(DAY),
+            Status::Applied | Status::Failed if self.unattended => after(UNATTENDED_KEPT),
+            _ => None,
+        }
+    }
+
+    /// Whether it is the outcome of a call that needed no person, and was kept long enough.
+    #[must_use]
+    pub fn is_spent(&self, now: Timestamp) -> bool {
+        let settled = self.status == Status::Applied
+            || (self.status == Status::Failed && self.args.is_none());
+        self.unattended && settled && self.due_at().is_some_and(|at| at <= now)
     }
 
     /// Whether a new request for the same may be made now although this one would answer.

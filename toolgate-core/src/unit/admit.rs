@@ -306,7 +306,12 @@ fn claim(
     if let Some(reason) = full(&draft) {
         return refuse(draft, admit, reason);
     }
-    let mut approval = row(&draft, admit, subject, tool, generation);
+    // Outcomes of such calls are dropped after a while; counting by claims keeps a name from coming
+    // back.
+    let claims = u32::try_from(draft.head.fence)
+        .unwrap_or(u32::MAX)
+        .saturating_add(1);
+    let mut approval = row(&draft, admit, subject, tool, generation.max(claims));
     approval.unattended = true;
     take_claim(&mut draft, &mut approval, &admit.call, admit.lease_ms);
     draft.head.open = draft.head.open.saturating_add(1);

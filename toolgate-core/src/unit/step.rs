@@ -18,6 +18,7 @@ use super::moves::SetPolicy;
 use super::settle;
 use super::sweep;
 use crate::approval::Approval;
+use crate::approval::ApprovalId;
 use crate::digest::Digest;
 use crate::id::CallId;
 use crate::id::KeyId;
@@ -85,6 +86,8 @@ pub struct Changes {
     pub head: Option<Head>,
     /// Approvals as they are now.
     pub approvals: Vec<Approval>,
+    /// Approvals that are gone.
+    pub dropped: Vec<ApprovalId>,
     /// Running calls.
     pub calls: Vec<CallChange>,
     /// The text of the policy in force, if it changed.
@@ -179,6 +182,10 @@ impl Draft {
 
     pub(super) fn save(&mut self, approval: &Approval) {
         self.changes.approvals.push(approval.clone());
+    }
+
+    pub(super) fn drop_approval(&mut self, id: &ApprovalId) {
+        self.changes.dropped.push(id.clone());
     }
 
     pub(super) fn call(&mut self, change: CallChange) {

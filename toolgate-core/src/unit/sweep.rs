@@ -18,6 +18,11 @@ const RETRY_HOLDS: i64 = DAY;
 pub(super) fn sweep(mut draft: Draft, loaded: &Loaded) -> Step {
     let mut closed = 0_u32;
     for found in &loaded.due {
+        if found.is_spent(draft.now) {
+            draft.drop_approval(&found.id);
+            closed = closed.saturating_add(1);
+            continue;
+        }
         let mut approval = found.clone();
         closed = closed.saturating_add(u32::from(close_if_overdue(&mut draft, &mut approval)));
     }

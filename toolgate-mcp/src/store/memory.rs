@@ -12,7 +12,6 @@ use toolgate_audit::Row;
 use toolgate_core::approval::Approval;
 use toolgate_core::approval::ApprovalId;
 use toolgate_core::approval::RequestKey;
-use toolgate_core::approval::Status;
 use toolgate_core::id::CallId;
 use toolgate_core::id::OperatorName;
 use toolgate_core::id::PolicyName;
@@ -134,6 +133,13 @@ impl Unit {
             self.latest.insert(approval.request, approval.id.clone());
             self.approvals.insert(approval.id.clone(), approval.clone());
         }
+        for id in &done.changes.dropped {
+            if let Some(gone) = self.approvals.remove(id)
+                && self.latest.get(&gone.request) == Some(id)
+            {
+                self.latest.remove(&gone.request);
+            }
+        }
         for change in &done.changes.calls {
             match change {
                 CallChange::Drop(call) => {
@@ -150,23 +156,7 @@ impl Unit {
 
 /// Whether a sweep at `now` would close something of the approval.
 fn is_due(approval: &Approval, now: Timestamp) -> bool {
-    due_at(approval).is_some_and(|at| at <= now)
-}
-
-/// When a sweep has something to close of an approval; none if never.
-#[must_use]
-pub fn due_at(approval: &Approval) -> Option<Timestamp> {
-    match approval.status {
-        Status::Pending => Some(approval.expires_at),
-        Status::Applying => approval.claim.as_ref().map(|claim| claim.lease_until),
-        Status::Failed => approval.args.is_some().then(|| {
-            approval
-                .settled_at
-                .unwrap_or_default()
-                .plus(toolgate_core::time::DAY)
-        }),
-        _ => None,
-    }
+    approval.due_at().is_some_and(|at| at <= now)
 }
 
 #[async_trait]

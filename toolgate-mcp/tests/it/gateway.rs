@@ -467,3 +467,22 @@ async fn a_name_without_a_unit_is_free() {
         .await;
     assert!(matches!(again, Err(OperateError::Conflict)));
 }
+
+#[tokio::test]
+async fn a_read_that_was_given_up_is_not_disclosed() {
+    let host = Host::new().await;
+    let bot = host.caller(&both()).await;
+    let held = host.desk.hold();
+    let reading = host.call(&bot, "look", "the-answer");
+    let giving_up = async {
+        while host.desk.made() == 0 {
+            tokio::task::yield_now().await;
+        }
+        host.clock.pass(3_600_000);
+        assert_eq!(host.gate.sweep().await.unwrap(), 1);
+        held.add_permits(1);
+    };
+    let (reply, ()) = tokio::join!(reading, giving_up);
+    assert!(!format!("{reply:?}").contains("the-answer"));
+    assert_eq!(outcome(reply)["code"], "unavailable");
+}

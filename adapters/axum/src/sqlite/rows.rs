@@ -21,7 +21,6 @@ use toolgate_mcp::store::Advance;
 use toolgate_mcp::store::Filed;
 use toolgate_mcp::store::Position;
 use toolgate_mcp::store::StoreError;
-use toolgate_mcp::store::memory::due_at;
 
 use super::error::store_error;
 
@@ -188,7 +187,7 @@ pub(super) fn save(db: &Connection, id: &PrincipalId, done: &Advance) -> Result<
             approval.generation,
             approval.status.as_str(),
             approval.created_at.as_millis(),
-            due_at(approval).map(Timestamp::as_millis),
+            approval.due_at().map(Timestamp::as_millis),
             write(approval)?,
         ];
         let sql = "INSERT INTO approvals \
@@ -197,6 +196,9 @@ pub(super) fn save(db: &Connection, id: &PrincipalId, done: &Advance) -> Result<
                    ON CONFLICT (id) DO UPDATE SET \
                    status = excluded.status, due_at = excluded.due_at, row = excluded.row";
         execute(db, sql, values)?;
+    }
+    for gone in &done.changes.dropped {
+        execute(db, "DELETE FROM approvals WHERE id = ?1", [gone.as_str()])?;
     }
     for change in &done.changes.calls {
         match change {

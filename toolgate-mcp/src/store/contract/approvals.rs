@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use toolgate_core::approval::Status;
+use toolgate_core::approval::UNATTENDED_KEPT;
 use toolgate_core::approval::WINDOW;
 use toolgate_core::time::DAY;
 use toolgate_core::unit::Outcome;
@@ -209,11 +210,20 @@ pub async fn a_retried_failure_is_claimed_again<S: Store>(store: &S, _: &Clocked
     {
         Outcome::Claimed(again) => {
             assert_eq!(again.id, approval.id);
-            assert!(again.claim.unwrap().fence > approval.claim.unwrap().fence);
+            assert!(again.claim.unwrap().fence > approval.claim.as_ref().unwrap().fence);
         }
         other => panic!("not claimed: {other:?}"),
     }
     assert_eq!(store.head(&id).await.unwrap().unwrap().open, 1);
+    // The first claim is over: who still holds its fence settles nothing.
+    let stale = store
+        .settle(&id, applied(&approval, "stale"))
+        .await
+        .unwrap()
+        .outcome;
+    assert!(matches!(stale, Outcome::Late(_)));
+    let kept = store.approval(&id, &approval.id).await.unwrap().unwrap();
+    assert_eq!((kept.status, kept.result), (Status::Applying, None));
 }
 
 /// A window closes at its very millisecond, by the store's clock.
@@ -343,4 +353,31 @@ pub async fn a_yes_is_checked_again<S: Store>(store: &S, _: &Clocked) {
     let written = kinds(store, &id).await;
     assert_eq!(written.iter().filter(|kind| *kind == "blocked").count(), 4);
     assert!(!written.contains(&"intent".to_owned()));
+}
+
+/// What a call that needed no person came to is kept for an hour, and dropped; what waits for a
+/// person, or was decided by one, stays.
+pub async fn outcomes_without_a_person_are_dropped<S: Store>(store: &S, clock: &Clocked) {
+    let id = principal(store).await;
+    let attended = claimed(store, &id, "attended").await;
+    store.settle(&id, applied(&attended, "done")).await.unwrap();
+    let auto = async || {
+        let asked = admit(&id, "auto", Decision::AutoApply);
+        match store.admit(&id, asked).await.unwrap().outcome {
+            Outcome::Claimed(approval) => *approval,
+            other => panic!("not claimed: {other:?}"),
+        }
+    };
+    let first = auto().await;
+    store.settle(&id, applied(&first, "done")).await.unwrap();
+    clock.pass(UNATTENDED_KEPT - 1);
+    assert_eq!(store.sweep(&id).await.unwrap().outcome, Outcome::Swept(0));
+    assert!(store.approval(&id, &first.id).await.unwrap().is_some());
+    clock.pass(1);
+    assert!(store.overdue().await.unwrap().contains(&id));
+    assert_eq!(store.sweep(&id).await.unwrap().outcome, Outcome::Swept(1));
+    assert!(!store.overdue().await.unwrap().contains(&id));
+    assert!(store.approval(&id, &first.id).await.unwrap().is_none());
+    assert!(store.approval(&id, &attended.id).await.unwrap().is_some());
+    assert_ne!(auto().await.id, first.id);
 }

@@ -24,6 +24,7 @@ pub use approvals::a_yes_is_checked_again;
 pub use approvals::declines_hold_for_a_day;
 pub use approvals::nothing_runs_twice_for_one_call;
 pub use approvals::one_of_many_answers_wins;
+pub use approvals::outcomes_without_a_person_are_dropped;
 pub use approvals::the_same_request_is_one_row;
 pub use approvals::windows_close_to_the_millisecond;
 pub use calls::a_bucket_admits_exactly_its_tokens;
@@ -81,6 +82,7 @@ macro_rules! store_conformance {
             names_keys_and_operators_are_found
             nothing_runs_twice_for_one_call
             one_of_many_answers_wins
+            outcomes_without_a_person_are_dropped
             policies_are_kept_by_name
             principals_share_nothing
             the_same_request_is_one_row
