@@ -17,7 +17,23 @@ pub(super) fn matches(
     if is_word(byte_before(text, start)) || is_word(byte(text, end)) {
         return None;
     }
-    let words = Words::after(text, end);
+    // Most first words go on with nothing of note: look no further than a first step reaches.
+    let near = phrases.iter().filter_map(|phrase| phrase.then.first());
+    let near = near.map(|step| reach(step) + 1).max().unwrap_or(0);
+    let words = Words::after(text, end, near);
+    let begins = |phrase: &&Phrase| {
+        phrase.then.first().is_some_and(|step| {
+            let mut within = words.as_slice().iter().take(reach(step) + 1);
+            within.any(|word| fits(text, word, step).is_some())
+        })
+    };
+    if !phrases.iter().copied().any(|phrase| begins(&phrase)) {
+        return None;
+    }
+    let whole = phrases
+        .iter()
+        .map(|phrase| phrase.then.iter().map(|s| reach(s) + 1).sum());
+    let words = Words::after(text, end, whole.max().unwrap_or(MOST));
     phrases.iter().find_map(|phrase| {
         let last = follow(text, words.as_slice(), phrase.then)?;
         Some(Hit::new(phrase.rule, start..last))
@@ -30,8 +46,7 @@ pub(super) fn matches(
 /// stays small.
 fn follow(text: &str, words: &[Range<usize>], steps: &[Step]) -> Option<usize> {
     let (step, more) = steps.split_first()?;
-    let (Step::Within(skip, _) | Step::Name(skip) | Step::Address(skip)) = step;
-    for (i, word) in words.iter().enumerate().take(skip + 1) {
+    for (i, word) in words.iter().enumerate().take(reach(step) + 1) {
         let Some(end) = fits(text, word, step) else {
             continue;
         };
@@ -44,6 +59,12 @@ fn follow(text: &str, words: &[Range<usize>], steps: &[Step]) -> Option<usize> {
         }
     }
     None
+}
+
+/// How many words the step may pass over.
+const fn reach(step: &Step) -> usize {
+    let (Step::Within(skip, _) | Step::Name(skip) | Step::Address(skip)) = step;
+    *skip
 }
 
 /// Where the step ends that takes this word.
@@ -67,14 +88,14 @@ struct Words {
 }
 
 impl Words {
-    fn after(text: &str, at: usize) -> Self {
+    fn after(text: &str, at: usize, most: usize) -> Self {
         let mut this = Self {
             words: std::array::from_fn(|_| 0..0),
             count: 0,
         };
         let limit = floor(text, (at + WINDOW).min(text.len()));
         let mut at = at;
-        while let Some(slot) = this.words.get_mut(this.count) {
+        while let Some(slot) = this.words.get_mut(this.count).filter(|_| this.count < most) {
             let rest = slice(text, at..limit);
             let Some(gap) = rest.find(|c: char| c.is_alphanumeric() || c == '_' || c == '[') else {
                 break;
