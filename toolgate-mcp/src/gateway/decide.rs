@@ -190,7 +190,7 @@ impl Gate {
             verdict,
             digest: same.map(|tool| tool.digest()),
             approvers: policy.approvers(),
-            sole_operator: owners <= 1,
+            sole_operator: owners.saturating_add(self.0.unstored_owners) <= 1,
         })
     }
 }

@@ -101,6 +101,8 @@ pub struct Parts {
     pub watch: Arc<dyn Watch>,
     /// How long things may take.
     pub deadlines: Deadlines,
+    /// Owners that the directory does not hold, such as one from the environment.
+    pub unstored_owners: usize,
 }
 
 struct Inner {
@@ -112,6 +114,7 @@ struct Inner {
     entropy: Arc<dyn Entropy>,
     watch: Arc<dyn Watch>,
     deadlines: Deadlines,
+    unstored_owners: usize,
     known: known::Known,
 }
 
@@ -182,6 +185,7 @@ struct Inner {
 ///     entropy: Arc::new(Hands),
 ///     watch: Arc::new(Unwatched),
 ///     deadlines: Deadlines::default(),
+///     unstored_owners: 1,
 /// });
 /// assert_eq!(gate.refresh().await.offered, 1);
 ///
@@ -226,6 +230,7 @@ impl Gate {
             entropy: parts.entropy,
             watch: parts.watch,
             deadlines: parts.deadlines,
+            unstored_owners: parts.unstored_owners,
             known: known::Known::default(),
         }))
     }

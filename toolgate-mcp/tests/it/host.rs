@@ -277,6 +277,7 @@ impl Host {
             entropy: Arc::new(Counter::default()),
             watch: Arc::new(Unwatched),
             deadlines,
+            unstored_owners: 0,
         });
         let report = gate.refresh().await;
         assert_eq!((report.offered, report.left_out.len()), (2, 0));

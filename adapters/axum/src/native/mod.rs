@@ -140,6 +140,7 @@ impl Native {
             entropy: Arc::new(OsEntropy),
             watch: Arc::clone(&self.metrics) as _,
             deadlines: Deadlines::default(),
+            unstored_owners: 1,
         });
         let report = gate.refresh().await;
         tracing::info!(

@@ -261,3 +261,35 @@ async fn requests_are_listed_and_shown_with_what_they_ask() {
     assert_eq!(host.post(&path, &seen).await.body["status"], "applied");
     assert!(!host.get(&path).await.body.to_string().contains("4242 4242"));
 }
+
+#[tokio::test]
+async fn an_owner_approves_for_its_own_agent_only_while_it_is_alone() {
+    let host = Host::new().await;
+    let made = json!({"name": "bot", "owner": "ann", "policy": both()});
+    assert_eq!(host.post("/api/principals", &made).await.status, 201);
+    let key = host.post("/api/principals/bot/keys", &json!({})).await.body;
+    let bot = super::host::Agent {
+        id: "bot".to_owned(),
+        key_id: key["id"].as_str().unwrap().to_owned(),
+        key: key["key"].as_str().unwrap().to_owned(),
+    };
+    let alone = host.pending(&bot, "alone").await;
+    let yes = host.decide(&alone, true).await;
+    assert_eq!(
+        (yes.status, &yes.body["answer"]["own"]),
+        (200, &json!(true))
+    );
+    let bob = host
+        .post("/api/operators", &json!({"name": "bob", "role": "owner"}))
+        .await;
+    let bob = bob.body["token"].as_str().unwrap().to_owned();
+    let id = host.pending(&bot, "not alone").await;
+    assert_eq!(host.decide(&id, true).await.status, 403);
+    let path = format!("/api/approvals/{id}");
+    let yes = host
+        .api_as(&bob, "POST", &path, Some(&json!({"approved": true})))
+        .await;
+    assert_eq!(yes.status, 200);
+    let id = host.pending(&bot, "declined").await;
+    assert_eq!(host.decide(&id, false).await.status, 200);
+}

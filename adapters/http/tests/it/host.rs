@@ -200,6 +200,7 @@ impl Host {
             entropy: hands,
             watch: Arc::new(Unwatched),
             deadlines: Deadlines::default(),
+            unstored_owners: 1,
         });
         assert_eq!(gate.refresh().await.offered, 2);
         let ready = Arc::new(Ready(AtomicBool::new(true)));
