@@ -97,7 +97,8 @@ impl Words {
         let mut at = at;
         while let Some(slot) = this.words.get_mut(this.count).filter(|_| this.count < most) {
             let rest = slice(text, at..limit);
-            let Some(gap) = rest.find(|c: char| c.is_alphanumeric() || c == '_' || c == '[') else {
+            let begins = |c: char| c.is_alphanumeric() || c == '_' || c == '[';
+            let Some(gap) = first(rest, begins) else {
                 break;
             };
             if this.count > 0 && ends_sentence(slice(rest, 0..gap)) {
@@ -112,7 +113,8 @@ impl Words {
                 }
                 None => {
                     let rest = slice(text, start..limit);
-                    let length = rest.find(|c: char| !(c.is_alphanumeric() || "_'’".contains(c)));
+                    let ends = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '\'' | '’'));
+                    let length = first(rest, ends);
                     start + length.unwrap_or(rest.len())
                 }
             };
@@ -128,7 +130,18 @@ impl Words {
     }
 }
 
+/// Where the first such character is; plain ASCII is looked through byte by byte.
+fn first(text: &str, such: impl Fn(char) -> bool) -> Option<usize> {
+    let plain = |b: u8| b.is_ascii() && !such(char::from(b));
+    let at = text.bytes().position(|b| !plain(b))?;
+    let rest = slice(text, at..text.len());
+    rest.find(such).map(|more| at + more)
+}
+
 fn ends_sentence(gap: &str) -> bool {
+    if gap == " " {
+        return false;
+    }
     let stop = gap.find(['.', '!', '?', ';']);
     let stopped = stop.is_some_and(|at| {
         char_at(gap, at + 1).is_none_or(|c| c.is_whitespace() || c == '"' || c == '\'')
