@@ -61,6 +61,12 @@ pub(crate) fn end(text: &str, at: usize) -> Option<usize> {
     ((word + 1..=word + LONGEST).contains(&close) && byte(text, close) == b']').then_some(close + 1)
 }
 
+/// Whether the word that starts at `at` is that of a whole marker.
+pub(crate) fn is_word_of_one(text: &str, at: usize) -> bool {
+    at.checked_sub(OPEN.len())
+        .is_some_and(|open| end(text, open).is_some())
+}
+
 fn is_word(b: u8) -> bool {
     b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-'
 }

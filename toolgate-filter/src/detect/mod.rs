@@ -16,6 +16,7 @@ use std::sync::OnceLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use crate::Kind;
+use crate::marker;
 use crate::rules::{MARKUP, PHRASES, Phrase, RuleId, TOKENS, Token};
 
 /// A match.
@@ -75,6 +76,8 @@ fn literals(text: &str, hits: &mut Vec<Hit>) {
         let (start, end) = (found.start(), found.end());
         let hit = match scanner.clues.get(found.pattern().as_usize()) {
             Some(Clue::Token(token)) => credential::token(text, start, end, token),
+            // The word of a marker labels nothing.
+            Some(Clue::Label) if marker::is_word_of_one(text, start) => None,
             Some(Clue::Label) if start >= label_until => {
                 let hit = label::value(text, start, end);
                 if let Some(hit) = &hit {

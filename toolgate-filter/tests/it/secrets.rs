@@ -369,3 +369,14 @@ fn a_marker_is_never_removed_again() {
     assert_eq!(rules(&key, Kind::Secret), ["toolgate-key"]);
     assert!(!cleaned(&key).contains(&body(32)));
 }
+
+#[test]
+fn half_a_marker_shields_no_secret() {
+    for text in [
+        "[redacted:password: hunter2",
+        "[redacted:password = hunter2 ]",
+    ] {
+        let cleaned = clean_text(text, &Settings::strict()).value;
+        assert!(!cleaned.contains("hunter2"), "{cleaned}");
+    }
+}
