@@ -66,7 +66,10 @@ pub(super) fn store_error(error: rusqlite::Error) -> StoreError {
         Error::SqliteFailure(code, _)
             if matches!(
                 code.code,
-                rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase
+                // There is one writer: what stands in its way was put there by somebody else.
+                rusqlite::ErrorCode::ConstraintViolation
+                    | rusqlite::ErrorCode::DatabaseCorrupt
+                    | rusqlite::ErrorCode::NotADatabase
             ) =>
         {
             StoreError::corrupt(error)

@@ -7,6 +7,7 @@ use rusqlite::params;
 use toolgate_audit::ChainId;
 use toolgate_core::approval::Approval;
 use toolgate_core::approval::ApprovalId;
+use toolgate_core::digest::Digest;
 use toolgate_core::id::PrincipalId;
 use toolgate_core::time::Timestamp;
 use toolgate_core::unit::Head;
@@ -45,8 +46,10 @@ impl Ledger for SqliteStore {
         if let Some(found) = self.readers.policy(id) {
             return Ok(Some(found));
         }
-        let found = self.read_unit(id).await?;
-        Ok(found.map(|(head, policy)| (head.policy.version, policy)))
+        let Some((head, policy)) = self.read_unit(id).await? else {
+            return Ok(None);
+        };
+        Ok(Some((head.policy.version, policy)))
     }
 
     async fn approval(
@@ -66,9 +69,7 @@ impl Ledger for SqliteStore {
     ) -> Result<Vec<(PrincipalId, Approval)>, StoreError> {
         let query = query.clone();
         let read = move |db: &rusqlite::Connection| {
-            let sql = "SELECT principal, row FROM approvals \
-                       WHERE (?1 IS NULL OR principal = ?1) AND (?2 IS NULL OR status = ?2) \
-                       ORDER BY created_at DESC, id DESC LIMIT ?3";
+            let sql = approvals_sql(&query);
             let mut asked = db.prepare_cached(sql).map_err(store_error)?;
             let values = params![
                 query.principal.as_ref().map(PrincipalId::as_str),
@@ -162,9 +163,36 @@ impl SqliteStore {
             .readers
             .read(move |db| readers::unit(db, &asked))
             .await?;
+        if let Some((head, policy)) = &found
+            && head.policy.digest != Digest::of(policy.as_bytes())
+        {
+            return Err(StoreError::corrupt("a policy is not the one that was set"));
+        }
         if let Some((head, policy)) = &found {
             self.readers.keep(id, head, policy);
         }
         Ok(found)
+    }
+}
+
+/// One query for each filter, so that each goes by the index made for it.
+fn approvals_sql(query: &ApprovalQuery) -> &'static str {
+    match (&query.principal, query.status) {
+        (Some(_), Some(_)) => {
+            "SELECT principal, row FROM approvals WHERE principal = ?1 AND status = ?2 \
+             ORDER BY created_at DESC, id DESC LIMIT ?3"
+        }
+        (Some(_), None) => {
+            "SELECT principal, row FROM approvals WHERE principal = ?1 AND ?2 IS NULL \
+             ORDER BY created_at DESC, id DESC LIMIT ?3"
+        }
+        (None, Some(_)) => {
+            "SELECT principal, row FROM approvals WHERE ?1 IS NULL AND status = ?2 \
+             ORDER BY created_at DESC, id DESC LIMIT ?3"
+        }
+        (None, None) => {
+            "SELECT principal, row FROM approvals WHERE ?1 IS NULL AND ?2 IS NULL \
+             ORDER BY created_at DESC, id DESC LIMIT ?3"
+        }
     }
 }

@@ -30,6 +30,8 @@ use toolgate_mcp::store::StoreError;
 
 pub use error::OpenError;
 pub use readers::ReadOnly;
+#[doc(hidden)]
+pub use writer::Fault;
 pub use writer::Health;
 
 use readers::Readers;
@@ -135,6 +137,12 @@ impl SqliteStore {
             .await
     }
 
+    /// Lets the next commit fail.
+    #[doc(hidden)]
+    pub fn rehearse(&self, fault: Fault) {
+        self.writer.rehearse(fault);
+    }
+
     /// Finishes what waits, writes the log back into the file and lets the lock go.
     pub fn close(&self) {
         self.writer.stop();
@@ -156,7 +164,7 @@ fn configure(connection: &Connection) -> Result<(), OpenError> {
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    connection.pragma_update(None, "busy_timeout", 5_000)?;
+    connection.busy_timeout(writer::BUSY)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(())
 }

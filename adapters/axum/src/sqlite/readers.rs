@@ -11,6 +11,7 @@ use std::sync::RwLock;
 use rusqlite::Connection;
 use rusqlite::OpenFlags;
 use rusqlite::OptionalExtension as _;
+use tokio::sync::Semaphore;
 use toolgate_audit::ChainId;
 use toolgate_core::id::PrincipalId;
 use toolgate_core::key::KeyHash;
@@ -25,6 +26,8 @@ use super::schema;
 
 /// Connections kept for the next read.
 const KEPT: usize = 4;
+/// Reads that run at once; a further one waits for a place.
+const READS: usize = 16;
 
 /// A committed head and the text of its policy, as far as they were asked for.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +40,7 @@ struct Shown {
 pub(super) struct Readers {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
+    places: Semaphore,
     shown: RwLock<HashMap<PrincipalId, Shown>>,
     /// Found routes never change; missing ones are never kept.
     routes: RwLock<HashMap<KeyHash, PrincipalId>>,
@@ -47,6 +51,7 @@ impl Readers {
         Self {
             path,
             idle: Mutex::default(),
+            places: Semaphore::new(READS),
             shown: RwLock::default(),
             routes: RwLock::default(),
         }
@@ -64,13 +69,35 @@ impl Readers {
     }
 
     /// Shows a committed head, and the policy if it changed with it.
+    ///
+    /// INVARIANT: a text is shown only beside the head that it is the policy of. A text that
+    /// stayed while the head's policy changed would be judged by under a version that is not its
+    /// own.
     pub(super) fn publish(&self, id: PrincipalId, head: Option<Arc<Head>>, policy: Option<String>) {
         let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(head) = head else {
+            shown.remove(&id);
+            return;
+        };
         let unit = shown.entry(id).or_default();
-        unit.head = head;
-        if let Some(policy) = policy {
-            unit.policy = Some(policy.into());
+        let same = unit
+            .head
+            .as_ref()
+            .is_some_and(|known| known.policy == head.policy);
+        match policy {
+            Some(text) => unit.policy = Some(text.into()),
+            None if same => {}
+            None => unit.policy = None,
         }
+        unit.head = Some(head);
+    }
+
+    /// Shows nothing from memory until it was read from the file or committed again.
+    pub(super) fn forget(&self) {
+        self.shown
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
     }
 
     pub(super) fn head(&self, id: &PrincipalId) -> Option<Arc<Head>> {
@@ -92,8 +119,7 @@ impl Readers {
         let unit = shown.entry(id.clone()).or_default();
         match &unit.head {
             Some(known) if known.version > head.version => {
-                let same = known.policy.version == head.policy.version;
-                if same && unit.policy.is_none() {
+                if known.policy == head.policy && unit.policy.is_none() {
                     unit.policy = Some(policy.into());
                 }
             }
@@ -122,6 +148,7 @@ impl Readers {
         self: &Arc<Self>,
         query: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let _place = self.places.acquire().await;
         let readers = Arc::clone(self);
         let work = move || {
             let kept = readers
@@ -220,7 +247,11 @@ pub(super) fn slice(
 ) -> Result<Vec<Filed>, StoreError> {
     let sql = "SELECT position, chain, seq, bytes, hash FROM entries \
                WHERE chain = ?1 AND seq >= ?2 ORDER BY seq, position LIMIT ?3";
-    let from = i64::try_from(from).unwrap_or(i64::MAX);
+    // From the start means from whatever number somebody put before the first.
+    let from = match from {
+        0 => i64::MIN,
+        from => i64::try_from(from).unwrap_or(i64::MAX),
+    };
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut query = db.prepare_cached(sql).map_err(store_error)?;
     let mut found = query
