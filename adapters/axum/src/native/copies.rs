@@ -24,8 +24,6 @@ use crate::sqlite::SqliteStore;
 
 /// Where a copy is unpacked before it takes its place, inside the data folder.
 const UNPACKED: &str = "restoring";
-/// Pages copied at once.
-const PAGES: i32 = 256;
 
 /// Why a copy was not restored.
 #[derive(Debug)]
@@ -215,7 +213,8 @@ fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
 fn fill(from: &Connection, to: &Path) -> Result<(), OpenError> {
     let mut copy = Connection::open(to)?;
     let backup = Backup::new(from, &mut copy)?;
-    backup.run_to_completion(PAGES, std::time::Duration::ZERO, None)?;
+    // In one step: a copy in parts begins anew with every write beside it, and may never end.
+    backup.run_to_completion(i32::MAX, std::time::Duration::from_millis(50), None)?;
     drop(backup);
     copy.close().map_err(|(_, error)| error)?;
     fs::File::open(to)
