@@ -86,6 +86,14 @@ impl FromStr for FilePath {
     }
 }
 
+/// Whether a path is `prefix` or lies below it, on a boundary between segments: a policy's rule
+/// about the prefix is held to the same boundaries.
+fn below(prefix: &str, path: &str) -> bool {
+    path.strip_prefix(prefix).is_some_and(|rest| {
+        prefix.is_empty() || prefix.ends_with('/') || rest.is_empty() || rest.starts_with('/')
+    })
+}
+
 /// The tools `files_list`, `files_read` and `files_write`.
 #[derive(Debug)]
 pub struct Files {
@@ -164,7 +172,7 @@ impl Upstream for Files {
             )
             .definition(
                 &object(
-                    &json!({"prefix": text(512, "Only paths below this one")}),
+                    &json!({"prefix": text(512, "Only this path and what lies below it")}),
                     &[],
                 ),
                 &list,
@@ -206,6 +214,7 @@ impl Upstream for Files {
             let found = self.files.list(prefix).await.map_err(|e| not_read(&e))?;
             let files: Vec<Value> = found
                 .into_iter()
+                .filter(|(path, _)| below(prefix, path))
                 .map(|(path, size)| json!({"path": path, "size": size}))
                 .collect();
             return Ok(done(&json!({ "files": files })));

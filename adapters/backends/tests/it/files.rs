@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolgate_backends::FilePath;
+use toolgate_backends::FileStore as _;
 use toolgate_backends::Files;
 use toolgate_backends::memory::MemoryFiles;
 use toolgate_backends::seed;
+use toolgate_core::rules::check_path;
 
 use super::host::call;
 
@@ -102,4 +104,60 @@ fn paths_have_plain_segments_alone() {
         assert!(bad.parse::<FilePath>().is_err(), "{bad}");
     }
     assert!("x".repeat(513).parse::<FilePath>().is_err());
+}
+
+// spec: DB-03
+#[tokio::test]
+async fn a_prefix_lists_what_a_rule_about_it_lets_through_and_no_more() {
+    let store = Arc::new(MemoryFiles::default());
+    let files = Files::new(store).unwrap();
+    let paths = [
+        "docs", "docs/a", "docs/a/b", "docs/ab", "docs2/a", "docs.md",
+    ];
+    for path in paths {
+        call(&files, "files_write", json!({"path": path, "content": "x"})).await;
+    }
+    for prefix in ["", "docs", "docs/", "docs/a", "docs/a/", "doc", "nothing"] {
+        let listed = call(&files, "files_list", json!({ "prefix": prefix })).await;
+        let listed: Vec<&str> = listed["structuredContent"]["files"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|file| file["path"].as_str().unwrap())
+            .collect();
+        let mut below = paths.to_vec();
+        below.retain(|path| prefix.is_empty() || check_path(prefix, path).is_ok());
+        below.sort_unstable();
+        assert_eq!(listed, below, "{prefix}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_text_is_not_read() {
+    let store = Arc::new(MemoryFiles::default());
+    store
+        .write(&"a.bin".parse().unwrap(), &[0xff, 0xfe])
+        .await
+        .unwrap();
+    let files = Files::new(store).unwrap();
+    let read = call(&files, "files_read", json!({"path": "a.bin"})).await;
+    assert_eq!(read["isError"], true);
+    let beyond = json!({"path": "b", "content": "short"});
+    call(&files, "files_write", beyond).await;
+    let beyond = json!({"path": "b", "offset": 6});
+    let beyond = call(&files, "files_read", beyond).await;
+    assert_eq!(beyond["structuredContent"]["content"], "");
+    assert_eq!(beyond["structuredContent"]["truncated"], false);
+}
+
+#[tokio::test]
+async fn no_path_out_is_written() {
+    let store = Arc::new(MemoryFiles::default());
+    let files = Files::new(store.clone()).unwrap();
+    for path in ["../x", "/etc/x", "docs/../x", "docs\\x", "c:x", ""] {
+        let wrote = json!({"path": path, "content": "x"});
+        let wrote = call(&files, "files_write", wrote).await;
+        assert_eq!(wrote["isError"], true, "{path}");
+    }
+    assert!(store.list("").await.unwrap().is_empty());
 }
