@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures_util::lock::Mutex;
 use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
@@ -34,6 +35,8 @@ pub(crate) const TICKETS: &str = "tickets";
 pub struct Desk {
     id: UpstreamId,
     records: Arc<dyn RecordStore>,
+    /// Held from reading a ticket until it is written, so that no change undoes another.
+    changing: Mutex<()>,
 }
 
 impl Desk {
@@ -45,6 +48,7 @@ impl Desk {
         Ok(Self {
             id: "desk".parse()?,
             records,
+            changing: Mutex::new(()),
         })
     }
 
@@ -88,6 +92,7 @@ impl Desk {
         arguments: &Map<String, Value>,
         change: impl FnOnce(&mut Map<String, Value>) -> Result<(), &'static str> + Send,
     ) -> Result<Value, UpstreamError> {
+        let _changing = self.changing.lock().await;
         let Some(Value::Object(mut ticket)) = self.ticket(arguments).await? else {
             return Ok(failed("there is no such ticket"));
         };
