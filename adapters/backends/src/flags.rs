@@ -60,6 +60,7 @@ impl Upstream for Flags {
         let name = || text(64, "The flag's name");
         let value = json!({
             "type": ["string", "number", "boolean"],
+            "maxLength": 1024,
             "description": "The flag's value",
         });
         let flag = json!({

@@ -53,3 +53,17 @@ async fn no_name_reaches_anything_but_a_flag() {
     );
     assert_eq!(records.list("control", "").await.unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn there_is_an_end_to_flags_but_not_to_setting_them() {
+    let records = Arc::new(MemoryRecords::default());
+    for number in 0..10_000 {
+        let name = format!("f{number}");
+        records.put("flags", &name, &json!(1)).await.unwrap();
+    }
+    let flags = Flags::new(records).unwrap();
+    let new = call(&flags, "flags_set", json!({"name": "new", "value": 1})).await;
+    assert_eq!(new["isError"], true);
+    let old = call(&flags, "flags_set", json!({"name": "f1", "value": 2})).await;
+    assert_eq!(old["structuredContent"]["value"], 2);
+}

@@ -1,6 +1,18 @@
 //! Calls without a gate.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use serde_json::Value;
+use toolgate_backends::BackendError;
+use toolgate_backends::Desk;
+use toolgate_backends::Fetch;
+use toolgate_backends::Fetched;
+use toolgate_backends::Files;
+use toolgate_backends::Flags;
+use toolgate_backends::Web;
+use toolgate_backends::memory::MemoryFiles;
+use toolgate_backends::memory::MemoryRecords;
 use toolgate_core::rules::HostRules;
 use toolgate_core::schema::Checker;
 use toolgate_mcp::upstream::ToolCall;
@@ -17,11 +29,9 @@ pub(crate) async fn call_with(
     arguments: Value,
     hosts: Option<HostRules>,
 ) -> Value {
-    let listing = upstream.tools().await.unwrap();
-    let definition: Value = listing
-        .definitions
-        .iter()
-        .map(|text| serde_json::from_str::<Value>(text).unwrap())
+    let definition = definitions(upstream)
+        .await
+        .into_iter()
         .find(|definition| definition["name"] == tool)
         .unwrap();
     assert_eq!(definition["annotations"].as_object().unwrap().len(), 4);
@@ -50,4 +60,35 @@ pub(crate) async fn call_with(
         );
     }
     result
+}
+
+/// What a source lists.
+pub(crate) async fn definitions(upstream: &dyn Upstream) -> Vec<Value> {
+    let listing = upstream.tools().await.unwrap();
+    listing
+        .definitions
+        .iter()
+        .map(|text| serde_json::from_str(text).unwrap())
+        .collect()
+}
+
+/// All built-in sources, over stores in memory and a web that is empty.
+pub(crate) fn sources() -> [Arc<dyn Upstream>; 4] {
+    let records = Arc::new(MemoryRecords::default());
+    [
+        Arc::new(Desk::new(records.clone()).unwrap()),
+        Arc::new(Flags::new(records).unwrap()),
+        Arc::new(Files::new(Arc::new(MemoryFiles::default())).unwrap()),
+        Arc::new(Web::new(Arc::new(Nowhere)).unwrap()),
+    ]
+}
+
+#[derive(Debug)]
+struct Nowhere;
+
+#[async_trait]
+impl Fetch for Nowhere {
+    async fn get(&self, _: &str, _: &HostRules, _: usize) -> Result<Fetched, BackendError> {
+        Ok(Fetched::default())
+    }
 }

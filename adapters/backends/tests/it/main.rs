@@ -11,4 +11,6 @@ mod files;
 mod flags;
 mod host;
 mod seed;
+mod stores;
+mod tools;
 mod web;

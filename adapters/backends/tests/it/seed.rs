@@ -2,35 +2,17 @@
 
 use std::sync::Arc;
 
-use toolgate_backends::Desk;
-use toolgate_backends::Fetch;
-use toolgate_backends::Fetched;
-use toolgate_backends::Files;
-use toolgate_backends::Flags;
+use toolgate_backends::FileStore as _;
 use toolgate_backends::RecordStore as _;
-use toolgate_backends::Web;
 use toolgate_backends::memory::MemoryFiles;
 use toolgate_backends::memory::MemoryRecords;
 use toolgate_backends::seed;
 use toolgate_core::catalog::Catalog;
 use toolgate_core::catalog::Tool;
 use toolgate_core::policy;
-use toolgate_mcp::upstream::Upstream;
+use toolgate_core::rules::Rule;
 
-#[derive(Debug)]
-struct Nowhere;
-
-#[async_trait::async_trait]
-impl Fetch for Nowhere {
-    async fn get(
-        &self,
-        _: &str,
-        _: &toolgate_core::rules::HostRules,
-        _: usize,
-    ) -> Result<Fetched, toolgate_backends::BackendError> {
-        Ok(Fetched::default())
-    }
-}
+use super::host::sources;
 
 // spec: DB-05
 #[tokio::test]
@@ -60,15 +42,8 @@ async fn the_seed_holds_known_example_values_and_is_written_once() {
 
 #[tokio::test]
 async fn the_agents_policies_are_accepted_and_grant_what_they_should() {
-    let records = Arc::new(MemoryRecords::default());
-    let sources: [Arc<dyn Upstream>; 4] = [
-        Arc::new(Desk::new(records.clone()).unwrap()),
-        Arc::new(Flags::new(records).unwrap()),
-        Arc::new(Files::new(Arc::new(MemoryFiles::default())).unwrap()),
-        Arc::new(Web::new(Arc::new(Nowhere)).unwrap()),
-    ];
     let mut tools = Vec::new();
-    for source in sources {
+    for source in sources() {
         for text in source.tools().await.unwrap().definitions {
             tools.push(Arc::new(Tool::new(&source.source(), &text).unwrap()));
         }
@@ -97,4 +72,50 @@ async fn the_agents_policies_are_accepted_and_grant_what_they_should() {
         ]
     );
     assert_eq!(views[1].len(), 7);
+}
+
+/// The first rule of an agent about an argument of a tool.
+fn rule(agent: usize, tool: &str, argument: &str) -> Rule {
+    let (_, document) = seed::agents().swap_remove(agent);
+    let rule = document["tools"][tool]["args"][argument].clone();
+    Rule::new(&serde_json::from_value(rule).unwrap()).unwrap()
+}
+
+#[test]
+fn the_agents_rules_keep_to_documents_two_flags_and_one_host() {
+    let cases = [
+        (0, "files_list", "prefix", "docs/", "secrets/"),
+        (
+            0,
+            "files_read",
+            "path",
+            "docs/handbook.md",
+            "secrets/deploy.env",
+        ),
+        (1, "flags_set", "name", "beta_banner", "max_upload_mb"),
+        (1, "flags_set", "name", "dark_mode", "../control/kill"),
+        (
+            1,
+            "web_fetch",
+            "url",
+            "https://developers.cloudflare.com/workers/",
+            "https://collector.example/upload",
+        ),
+    ];
+    for (agent, tool, argument, good, bad) in cases {
+        let rule = rule(agent, tool, argument);
+        assert!(rule.check(&good.into()).is_ok(), "{tool} {good}");
+        assert!(rule.check(&bad.into()).is_err(), "{tool} {bad}");
+    }
+    assert_eq!(seed::agents()[0].1["perMinute"], 60);
+}
+
+#[tokio::test]
+async fn a_file_that_is_there_is_left_as_it_is() {
+    let files = MemoryFiles::default();
+    let path = "docs/handbook.md".parse().unwrap();
+    files.write(&path, b"mine").await.unwrap();
+    seed::documents(&files).await.unwrap();
+    assert_eq!(files.read(&path).await.unwrap(), Some(b"mine".to_vec()));
+    assert_eq!(files.list("").await.unwrap().len(), 3);
 }
