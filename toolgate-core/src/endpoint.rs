@@ -76,7 +76,8 @@ fn inner_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     };
     match (a, b, c, d, e, f) {
         (0, 0, 0, 0, 0, 0 | 0xffff) | (0, 0, 0, 0, 0xffff, 0) => Some(v4(g, h)),
-        (0x64, 0xff9b, ..) => Some(v4(g, h)),
+        // Only the well-known prefix: where a network of its own puts the address is not known.
+        (0x64, 0xff9b, 0, 0, 0, 0) => Some(v4(g, h)),
         (0x2002, high, low, ..) => Some(v4(high, low)),
         _ => None,
     }
@@ -97,6 +98,10 @@ pub fn check_host(host: &Host<&str>) -> Result<(), EndpointError> {
         }
         Host::Ipv4(_) | Host::Ipv6(_) => Ok(()),
         Host::Domain(name) => {
+            // Whoever made this host may not have read `127.1` as the address that it is.
+            if let Ok(Host::Ipv4(address)) = Host::parse(name) {
+                return check_host(&Host::Ipv4(address));
+            }
             let name = name.trim_end_matches('.').to_ascii_lowercase();
             let local = LOCAL.iter().any(|suffix| {
                 name == *suffix
@@ -163,6 +168,8 @@ mod tests {
             "[::ffff:7f00:1]",
             "[::7f00:1]",
             "[64:ff9b::7f00:1]",
+            "[64:ff9b:1:7f00:1::5db8:d822]",
+            "[64:ff9b:1::5db8:d822]",
             "[2002:7f00:1::]",
             "localhost",
             "localhost.",
@@ -177,6 +184,23 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_an_address_is_read_as_one() {
+        for name in [
+            "127.1",
+            "127.0.0.1.",
+            "0x7f.1",
+            "0177.0.0.01",
+            "１０.０.０.１",
+            "2130706433",
+        ] {
+            assert!(check_host(&Host::Domain(name)).is_err(), "{name}");
+        }
+        for name in ["93.184.216.34", "8x8.com", "a_b.example.com"] {
+            assert!(check_host(&Host::Domain(name)).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
     fn ordinary_hosts_are_not_mistaken() {
         for host in [
             "8x8.com",
@@ -184,6 +208,7 @@ mod tests {
             "mcp.internal.example.com",
             "93.184.216.34",
             "[2606:4700::1111]",
+            "[64:ff9b::5db8:d822]",
             "localhost.example.com",
             "mylocal",
             "notlocal.org",
