@@ -47,6 +47,21 @@ impl std::error::Error for FetchError {
 }
 
 /// Fetches from public addresses. Proxy variables are ignored, no redirect is followed.
+///
+/// ```
+/// use toolgate_axum::fetch::GuardedFetch;
+/// use toolgate_backends::Fetch as _;
+/// use toolgate_core::rules::HostRules;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let fetch = GuardedFetch::new(false)?;
+/// let hosts = HostRules::new(&["169.254.169.254".to_owned()]).map_err(|_| "not a host")?;
+/// let answer = fetch.get("https://169.254.169.254/", &hosts, 1024).await;
+/// assert!(answer.is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct GuardedFetch {
     client: Client,
@@ -60,10 +75,14 @@ impl GuardedFetch {
     /// # Errors
     /// [`FetchError`] if the client cannot be made, for example without any root certificates.
     pub fn new(allow_loopback: bool) -> Result<Self, FetchError> {
-        Self::resolving(allow_loopback, Arc::new(System))
+        Self::resolving(allow_loopback, Arc::new(System), TIMES)
     }
 
-    fn resolving(allow_loopback: bool, names: Arc<dyn Names>) -> Result<Self, FetchError> {
+    fn resolving(
+        allow_loopback: bool,
+        names: Arc<dyn Names>,
+        (connect, whole): (Duration, Duration),
+    ) -> Result<Self, FetchError> {
         // The first maker of a client decides for the process; they all ask for the same one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
@@ -71,8 +90,8 @@ impl GuardedFetch {
             .redirect(Policy::none())
             .referer(false)
             .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(TIMES.0)
-            .timeout(TIMES.1)
+            .connect_timeout(connect)
+            .timeout(whole)
             .pool_max_idle_per_host(0)
             .dns_resolver(Arc::new(Checked {
                 names,
@@ -305,7 +324,7 @@ mod tests {
         ] {
             let public = "93.184.216.34".parse().unwrap();
             let names = Double(vec![public, private.parse().unwrap()], AtomicUsize::new(0));
-            let fetch = GuardedFetch::resolving(false, Arc::new(names)).unwrap();
+            let fetch = GuardedFetch::resolving(false, Arc::new(names), TIMES).unwrap();
             let refused = fetch.read(&url, 100).await;
             assert!(
                 matches!(refused, Err(BackendError::Refused(_))),
@@ -325,7 +344,7 @@ mod tests {
             vec!["127.0.0.1".parse().unwrap()],
             AtomicUsize::new(0),
         ));
-        let fetch = GuardedFetch::resolving(true, Arc::clone(&names) as _).unwrap();
+        let fetch = GuardedFetch::resolving(true, Arc::clone(&names) as _, TIMES).unwrap();
         assert_eq!(fetch.read(&url, 100).await.unwrap().body, b"hello");
         assert_eq!(served.load(Ordering::SeqCst), 1);
         assert_eq!(names.1.load(Ordering::SeqCst), 1);
@@ -345,5 +364,76 @@ mod tests {
         let (url, _) = server(page(&"x".repeat(1_000))).await;
         let cut = fetch.read(&url, 100).await.unwrap();
         assert_eq!((cut.body.len(), cut.truncated), (100, true));
+    }
+
+    #[tokio::test]
+    async fn a_host_that_is_not_listed_is_not_even_looked_up() {
+        let names = Arc::new(Double(
+            vec!["127.0.0.1".parse().unwrap()],
+            AtomicUsize::new(0),
+        ));
+        let fetch = GuardedFetch::resolving(true, Arc::clone(&names) as _, TIMES).unwrap();
+        let hosts = HostRules::new(&["docs.example.com".to_owned()]).unwrap();
+        for url in [
+            "https://evil.example/",
+            "http://docs.example.com/",
+            "https://docs.example.com:8443/",
+        ] {
+            let refused = fetch.get(url, &hosts, 100).await;
+            assert!(matches!(refused, Err(BackendError::Refused(_))), "{url}");
+        }
+        for (listed, url) in [
+            ("10.0.0.1", "https://10.0.0.1/"),
+            ("router.local", "https://router.local/"),
+        ] {
+            let hosts = HostRules::new(&[listed.to_owned()]).unwrap();
+            let refused = fetch.get(url, &hosts, 100).await;
+            assert!(matches!(refused, Err(BackendError::Refused(_))), "{url}");
+        }
+        assert_eq!(names.1.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_does_not_finish_is_left() {
+        let short = (Duration::from_millis(200), Duration::from_millis(200));
+        let fetch = GuardedFetch::resolving(true, Arc::new(System), short).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let url: Url = url.parse().unwrap();
+        for begun in ["", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"] {
+            let hang = async {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                let mut asked = [0; 4096];
+                let _ = socket.read(&mut asked).await;
+                socket.write_all(begun.as_bytes()).await.unwrap();
+                std::future::pending::<()>().await;
+            };
+            let left = tokio::select! {
+                left = tokio::time::timeout(TIMES.0, fetch.read(&url, 100)) => left.unwrap(),
+                () = hang => continue,
+            };
+            let why = std::error::Error::source(&left.unwrap_err()).map(ToString::to_string);
+            assert_eq!(why.as_deref(), Some("the server did not answer in time"));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_without_a_length_is_cut_too() {
+        let chunk = format!("{:x}\r\n{}\r\n", 60, "x".repeat(60)).repeat(3);
+        let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n";
+        let (url, _) = server(format!("{head}{chunk}0\r\n\r\n")).await;
+        let fetch = GuardedFetch::new(true).unwrap();
+        let cut = fetch.read(&url, 100).await.unwrap();
+        assert_eq!((cut.body.len(), cut.truncated), (100, true));
+        let whole = fetch.read(&url, 180).await.unwrap();
+        assert_eq!((whole.body.len(), whole.truncated), (180, false));
+    }
+
+    #[tokio::test]
+    async fn what_comes_compressed_is_not_read() {
+        let answer = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 1\r\nconnection: close\r\n\r\nx";
+        let (url, _) = server(answer.to_owned()).await;
+        let refused = GuardedFetch::new(true).unwrap().read(&url, 100).await;
+        assert!(matches!(refused, Err(BackendError::Refused(_))));
     }
 }

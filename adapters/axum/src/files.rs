@@ -9,6 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use cap_std::fs::DirBuilder;
 use cap_std::fs::OpenOptions;
 use toolgate_backends::BackendError;
 use toolgate_backends::FilePath;
@@ -21,7 +22,22 @@ const MOST_LISTED: usize = 10_000;
 /// The deepest folder that is listed.
 const MOST_DEPTH: usize = 16;
 
-/// The files below one folder.
+/// The files below one folder. Links are neither listed nor followed, not even to a place within:
+/// a rule about a path holds for what is at that path.
+///
+/// ```
+/// use toolgate_axum::files::LocalFiles;
+/// use toolgate_backends::FileStore as _;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let folder = tempfile::tempdir()?;
+/// let files = LocalFiles::open(folder.path())?;
+/// files.write(&"docs/a.md".parse()?, b"hello").await?;
+/// assert_eq!(files.list("docs/").await?, [("docs/a.md".to_owned(), 5)]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct LocalFiles(Arc<Dir>);
 
@@ -79,8 +95,11 @@ impl FileStore for LocalFiles {
     async fn read(&self, path: &FilePath) -> Result<Option<Vec<u8>>, BackendError> {
         let path = path.as_str().to_owned();
         self.blocking(move |dir| {
+            if let Err(error) = no_links(dir, &path) {
+                return kind(error).map(|()| None);
+            }
             // Asked before it is opened: opening a pipe would wait for its other end.
-            let about = match dir.metadata(&path) {
+            let about = match dir.symlink_metadata(&path) {
                 Ok(about) => about,
                 Err(error) => return kind(error).map(|()| None),
             };
@@ -117,14 +136,36 @@ impl FileStore for LocalFiles {
     }
 }
 
+/// Fails where a link is on the way, or at its end; what is not there is no link.
+fn no_links(dir: &Dir, path: &str) -> io::Result<()> {
+    let ends = path.match_indices('/').map(|(end, _)| end);
+    let ways = ends
+        .filter_map(|end| path.get(..end))
+        .chain(std::iter::once(path));
+    for way in ways {
+        match dir.symlink_metadata(way) {
+            Ok(about) if about.is_symlink() => return Err(io::ErrorKind::PermissionDenied.into()),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// Writes beside the place, then moves it there: a reader sees the old file or the new one.
 fn write(dir: &Dir, path: &str, bytes: &[u8]) -> io::Result<()> {
+    no_links(dir, path)?;
     let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
     let held;
     let folder = if parent.is_empty() {
         dir
     } else {
-        dir.create_dir_all(parent)?;
+        let mut private = DirBuilder::new();
+        private.recursive(true);
+        #[cfg(unix)]
+        cap_std::fs::DirBuilderExt::mode(&mut private, 0o700);
+        dir.create_dir_with(parent, &private)?;
         held = dir.open_dir(parent)?;
         &held
     };
@@ -147,7 +188,15 @@ fn write(dir: &Dir, path: &str, bytes: &[u8]) -> io::Result<()> {
     if done.is_err() {
         let _ = folder.remove_file(&beside);
     }
-    done
+    done.and_then(|()| sync(folder))
+}
+
+/// The new name outlasts a power cut, too.
+fn sync(folder: &Dir) -> io::Result<()> {
+    if cfg!(unix) {
+        folder.open(".")?.sync_all()?;
+    }
+    Ok(())
 }
 
 fn rand_word() -> io::Result<u128> {

@@ -63,13 +63,74 @@ async fn no_link_leads_out_of_the_folder() {
 
 #[cfg(unix)]
 #[tokio::test]
+async fn no_link_leads_from_one_place_to_another() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    let files = LocalFiles::open(folder.path()).unwrap();
+    files.write(&path("secrets/a"), b"secret").await.unwrap();
+    files.write(&path("docs/a"), b"open").await.unwrap();
+    symlink("../secrets/a", folder.path().join("docs/file")).unwrap();
+    symlink("../secrets", folder.path().join("docs/folder")).unwrap();
+    for name in ["docs/file", "docs/folder/a", "docs/folder/new"] {
+        let read = files.read(&path(name)).await;
+        assert!(matches!(read, Err(BackendError::Refused(_))), "{name}");
+        let written = files.write(&path(name), b"overwritten").await;
+        assert!(matches!(written, Err(BackendError::Refused(_))), "{name}");
+    }
+    assert_eq!(files.list("docs/").await.unwrap().len(), 1);
+    assert_eq!(files.list("secrets/").await.unwrap().len(), 1);
+    let secret = files.read(&path("secrets/a")).await.unwrap();
+    assert_eq!(secret, Some(b"secret".to_vec()));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_regular_files_are_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = LocalFiles::open(folder.path()).unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    assert_eq!(files.list("").await.unwrap(), []);
+    assert_eq!(files.read(&path("pipe")).await.unwrap(), None);
+    let written = files.write(&path("pipe"), b"x").await;
+    assert!(matches!(written, Err(BackendError::Refused(_))));
+    let onto_a_folder = {
+        files.write(&path("docs/a"), b"x").await.unwrap();
+        files.write(&path("docs"), b"x").await
+    };
+    assert!(matches!(onto_a_folder, Err(BackendError::Refused(_))));
+    let below_a_file = files.write(&path("docs/a/b"), b"x").await;
+    assert!(matches!(below_a_file, Err(BackendError::Refused(_))));
+}
+
+#[tokio::test]
+async fn a_file_that_is_too_large_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = LocalFiles::open(folder.path()).unwrap();
+    let file = std::fs::File::create(folder.path().join("large")).unwrap();
+    file.set_len(8 << 20).unwrap();
+    let read = files.read(&path("large")).await.unwrap();
+    assert_eq!(read.map(|bytes| bytes.len()), Some(8 << 20));
+    file.set_len((8 << 20) + 1).unwrap();
+    let read = files.read(&path("large")).await;
+    assert!(matches!(read, Err(BackendError::TooLarge)));
+}
+
+#[cfg(unix)]
+#[tokio::test]
 async fn nobody_else_can_read_the_files() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("files");
     let files = LocalFiles::open(&root).unwrap();
     files.write(&path("a"), b"x").await.unwrap();
+    files.write(&path("b/c/d"), b"x").await.unwrap();
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode();
-    assert_eq!(mode(&root) & 0o777, 0o700);
-    assert_eq!(mode(&root.join("a")) & 0o777, 0o600);
+    for folder in ["", "b", "b/c"] {
+        assert_eq!(mode(&root.join(folder)) & 0o777, 0o700, "{folder}");
+    }
+    for file in ["a", "b/c/d"] {
+        assert_eq!(mode(&root.join(file)) & 0o777, 0o600, "{file}");
+    }
 }
