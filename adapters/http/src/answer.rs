@@ -56,14 +56,20 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
     }
 
-    pub(crate) fn into_response(self) -> Answered {
+    /// The problem as a caller reads it.
+    pub(crate) fn shown(self) -> Value {
         let mut error = Map::new();
         error.insert("code".to_owned(), self.code.into());
         error.insert("message".to_owned(), self.message.into());
         if let Some(details) = self.details {
             error.insert("details".to_owned(), details);
         }
-        json_response(self.status, &json!({ "error": error }))
+        Value::Object(error)
+    }
+
+    pub(crate) fn into_response(self) -> Answered {
+        let status = self.status;
+        json_response(status, &json!({ "error": self.shown() }))
     }
 }
 

@@ -17,10 +17,28 @@ use crate::body::Fields;
 use crate::body::Query;
 use crate::enter::Ctx;
 use crate::principals;
+use crate::prompt::Prompt;
 use crate::prompt::prompt;
 
 /// How many requests a list holds if it does not say, and at most.
 const LIST: (u64, u64) = (100, 500);
+
+/// Closes what is overdue, so that it is read as it stands now. What cannot be closed right now
+/// only looks closed, by [`standing`].
+pub(crate) async fn close_overdue(ctx: &Ctx<'_>) {
+    if ctx.app.gate.sweep().await.is_err() {
+        tracing::warn!("what is overdue cannot be closed");
+    }
+}
+
+/// Where a request stands: nobody can answer one any more whose window is over.
+pub(crate) fn standing(ctx: &Ctx<'_>, approval: &Approval) -> Status {
+    let over = !approval.answers(ctx.app.gate.ledger().now());
+    if approval.status == Status::Pending && over {
+        return Status::Expired;
+    }
+    approval.status
+}
 
 /// The arguments that this operator sees: in full for those who decide while the request is open,
 /// redacted for everybody else and ever after.
@@ -28,7 +46,7 @@ fn args(ctx: &Ctx<'_>, approval: &Approval) -> Value {
     let clear = approval
         .args
         .as_deref()
-        .filter(|_| ctx.operator.role.may_change() && approval.status == Status::Pending);
+        .filter(|_| ctx.operator.role.may_change() && standing(ctx, approval) == Status::Pending);
     clear
         .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_else(|| approval.redacted.clone())
@@ -47,7 +65,7 @@ async fn shown(
         "tool": approval.tool,
         "upstream": approval.upstream,
         "args": args(ctx, approval),
-        "status": approval.status,
+        "status": standing(ctx, approval),
         "createdAt": approval.created_at,
         "expiresAt": approval.expires_at,
         "policyVersion": approval.policy_version,
@@ -87,8 +105,12 @@ pub(crate) async fn list(ctx: &Ctx<'_>) -> Result<Done, Problem> {
         status,
         limit,
     };
+    close_overdue(ctx).await;
     let mut approvals = Vec::new();
     for (principal, approval) in ctx.app.gate.ledger().approvals(&asked).await? {
+        if status.is_some_and(|status| status != standing(ctx, &approval)) {
+            continue;
+        }
         approvals.push(shown(ctx, &principal, &approval).await?);
     }
     Ok(Done::ok(json!({ "approvals": approvals })))
@@ -100,18 +122,10 @@ fn id(ctx: &Ctx<'_>) -> Result<ApprovalId, Problem> {
 
 pub(crate) async fn show(ctx: &Ctx<'_>) -> Result<Done, Problem> {
     let id = id(ctx)?;
-    let gate = &ctx.app.gate;
-    let principal = gate.directory().principal_of_approval(&id).await?;
-    let principal = principal.ok_or_else(Problem::missing)?;
-    let approval = gate.ledger().approval(&principal, &id).await?;
-    let approval = approval.ok_or_else(Problem::missing)?;
-    let head = gate
-        .ledger()
-        .head(&principal)
-        .await?
-        .ok_or_else(Problem::missing)?;
+    close_overdue(ctx).await;
+    let (principal, approval) = find(ctx, &id).await?;
     let mut body = shown(ctx, &principal, &approval).await?;
-    let prompt = prompt(&head.name, &approval, &args(ctx, &approval).to_string());
+    let prompt = prompted(ctx, &principal, &approval).await?;
     if let Some(body) = body.as_object_mut() {
         body.insert("title".to_owned(), prompt.title.into());
         body.insert("prompt".to_owned(), prompt.text.into());
@@ -161,20 +175,34 @@ pub(crate) async fn decide(ctx: &Ctx<'_>) -> Result<Done, Problem> {
     }
 }
 
-/// What an operator says to have seen must be what is asked.
-async fn same_view(ctx: &Ctx<'_>, id: &ApprovalId, viewed: &str) -> Result<(), Problem> {
+/// A request and whose it is.
+async fn find(ctx: &Ctx<'_>, id: &ApprovalId) -> Result<(PrincipalId, Approval), Problem> {
     let gate = &ctx.app.gate;
     let principal = gate.directory().principal_of_approval(id).await?;
     let principal = principal.ok_or_else(Problem::missing)?;
     let approval = gate.ledger().approval(&principal, id).await?;
-    let approval = approval.ok_or_else(Problem::missing)?;
-    let head = gate
-        .ledger()
-        .head(&principal)
-        .await?
-        .ok_or_else(Problem::missing)?;
-    let now = prompt(&head.name, &approval, &args(ctx, &approval).to_string());
-    if approval.status == Status::Pending && now.digest.to_string() != viewed {
+    Ok((principal, approval.ok_or_else(Problem::missing)?))
+}
+
+async fn prompted(
+    ctx: &Ctx<'_>,
+    principal: &PrincipalId,
+    approval: &Approval,
+) -> Result<Prompt, Problem> {
+    let head = ctx.app.gate.ledger().head(principal).await?;
+    let head = head.ok_or_else(Problem::missing)?;
+    Ok(prompt(
+        &head.name,
+        approval,
+        &args(ctx, approval).to_string(),
+    ))
+}
+
+/// What an operator says to have seen must be what is asked.
+async fn same_view(ctx: &Ctx<'_>, id: &ApprovalId, viewed: &str) -> Result<(), Problem> {
+    let (principal, approval) = find(ctx, id).await?;
+    let now = prompted(ctx, &principal, &approval).await?;
+    if standing(ctx, &approval) == Status::Pending && now.digest.to_string() != viewed {
         return Err(Problem::conflict(
             "`viewedDigest` is not that of the request as it is shown",
         ));

@@ -2,9 +2,11 @@
 
 use http::HeaderMap;
 use http::HeaderValue;
+use http::Method;
 use http::Response;
 use http::StatusCode;
 use http::header;
+use http::request::Parts;
 use toolgate_core::key::KeyHash;
 use toolgate_core::key::OperatorToken;
 use toolgate_mcp::store::Operator;
@@ -55,23 +57,54 @@ impl Ctx<'_> {
 /// asks, and then what it holds. A request that no route matches is answered without a token; one
 /// that matches a route under `/api` is 401 without a good token, whatever else is wrong with it.
 pub async fn handle(app: &App, request: Asked) -> Answered {
-    if let Err(reply) = app.hosts.check(request.headers()) {
-        return guard(reply.into());
-    }
     let (parts, body) = request.into_parts();
-    let (route, segments) = match route::find(&parts.method, parts.uri.path()) {
-        Matched::Route(route, params) => {
-            let segments: Vec<(String, String)> = params
-                .iter()
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .collect();
-            (route, segments)
-        }
-        Matched::Nothing => return Problem::missing().into_response(),
-        Matched::OtherMethod(allowed) => return other_method(&allowed),
+    let (route, response) = match app.hosts.check(&parts.headers) {
+        Err(reply) => (None, guard(reply.into())),
+        Ok(()) => match route::find(&parts.method, parts.uri.path()) {
+            Matched::Nothing => (None, Problem::missing().into_response()),
+            Matched::OtherMethod(allowed) => (None, other_method(&allowed)),
+            Matched::Route(route, params) => {
+                let segments: Vec<(String, String)> = params
+                    .iter()
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .collect();
+                let response = matched(app, route, &segments, &parts, &body).await;
+                (Some(route), response)
+            }
+        },
     };
-    let response = match route.access() {
-        Access::Agent => guard(mcp::endpoint(app, &parts.method, &parts.headers, &body).await),
+    tracing::info!(
+        method = method_word(&parts.method),
+        route = route.map_or("none", Route::pattern),
+        status = response.status().as_u16(),
+        "answered"
+    );
+    response
+}
+
+/// A method as it is logged: a word of the caller's own is not.
+fn method_word(method: &Method) -> &'static str {
+    match *method {
+        Method::DELETE => "DELETE",
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        Method::PATCH => "PATCH",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        _ => "other",
+    }
+}
+
+async fn matched(
+    app: &App,
+    route: Route,
+    segments: &[(String, String)],
+    parts: &Parts,
+    body: &[u8],
+) -> Answered {
+    match route.access() {
+        Access::Agent => guard(mcp::endpoint(app, &parts.method, &parts.headers, body).await),
         Access::Anybody => status::open(app, route).into_response(),
         Access::Owner | Access::Viewer => {
             let operator = match operator(app, &parts.headers).await {
@@ -83,22 +116,15 @@ pub async fn handle(app: &App, request: Asked) -> Answered {
                 operator: &operator,
                 headers: &parts.headers,
                 query: parts.uri.query(),
-                body: &body,
-                segments: &segments,
+                body,
+                segments,
             };
             match api(route, &ctx).await {
                 Ok(done) => done.into_response(),
                 Err(problem) => problem.into_response(),
             }
         }
-    };
-    tracing::info!(
-        method = parts.method.as_str(),
-        route = route.pattern(),
-        status = response.status().as_u16(),
-        "answered"
-    );
-    response
+    }
 }
 
 async fn api(route: Route, ctx: &Ctx<'_>) -> Result<Done, Problem> {

@@ -82,13 +82,20 @@ pub(crate) async fn add(ctx: &Ctx<'_>) -> Result<Done, Problem> {
 pub(crate) async fn remove(ctx: &Ctx<'_>) -> Result<Done, Problem> {
     let name = OperatorName::new(ctx.segment("name")).map_err(|_| Problem::missing())?;
     Fields::read(ctx.headers, ctx.body)?.end(&ctx.operator.name)?;
-    let gate = &ctx.app.gate;
-    if !gate.directory().remove_operator(&name).await? {
+    let directory = ctx.app.gate.directory();
+    let stored = directory.operators().await?;
+    if !stored.iter().any(|operator| operator.name == name) {
         return Err(Problem::missing());
     }
     let event = Event::note("operator_removed")
         .with("operator", &name)
         .with("by", &ctx.operator.name);
-    gate.ledger().note(&PrincipalId::system(), event).await?;
+    // Written down first: nobody is removed unseen.
+    ctx.app
+        .gate
+        .ledger()
+        .note(&PrincipalId::system(), event)
+        .await?;
+    directory.remove_operator(&name).await?;
     Ok(Done::ok(json!({ "name": name, "removed": true })))
 }

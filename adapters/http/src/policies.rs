@@ -80,46 +80,37 @@ pub(crate) async fn apply(ctx: &Ctx<'_>) -> Result<Done, Problem> {
             "`principals` has more than 1000 members",
         ));
     }
-    let mut results = Vec::new();
+    let mut names = Vec::new();
     for (at, named) in named.iter().enumerate() {
-        let Some(named) = named.as_str() else {
+        names.push(named.as_str().ok_or_else(|| {
             let path = format!("/principals/{at}");
-            return Err(Problem::invalid(
-                &path,
-                "a principal is not named by a text",
-            ));
-        };
-        results.push(apply_to(ctx, &stored, named).await?);
+            Problem::invalid(&path, "a principal is not named by a text")
+        })?);
+    }
+    let mut results = Vec::new();
+    for named in names {
+        results.push(apply_to(ctx, &stored, named).await);
     }
     Ok(Done::ok(json!({ "results": results })))
 }
 
-/// The result for one principal; only a store that does not answer ends the whole.
-async fn apply_to(ctx: &Ctx<'_>, stored: &NamedPolicy, named: &str) -> Result<Value, Problem> {
+/// The result for one principal. None ends the whole: what was applied before stays applied, and
+/// whoever asked must learn to whom.
+async fn apply_to(ctx: &Ctx<'_>, stored: &NamedPolicy, named: &str) -> Value {
     let shown: String = named.chars().filter(|c| !c.is_control()).take(64).collect();
-    let refused = |code: &str, message: &str| json!({ "principal": shown, "error": { "code": code, "message": message } });
-    let Ok(head) = principals::find(ctx, named).await else {
-        return Ok(refused("not_found", "there is no such principal"));
+    let head = match principals::find(ctx, named).await {
+        Ok(head) => head,
+        Err(problem) => return json!({ "principal": shown, "error": problem.shown() }),
     };
     let name = Some(stored.name.clone());
     let by = &ctx.operator.name;
-    match ctx
+    let applied = ctx
         .app
         .gate
         .set_policy(&head.id, &stored.text, name, by)
-        .await
-    {
-        Ok(version) => Ok(json!({ "principal": shown, "policyVersion": version })),
-        Err(OperateError::Invalid(errors)) => {
-            let message = "the policy is not accepted any more";
-            let mut refused = refused("invalid_policy", message);
-            if let Some(error) = refused.get_mut("error").and_then(Value::as_object_mut) {
-                error.insert("details".to_owned(), json!(errors));
-            }
-            Ok(refused)
-        }
-        Err(OperateError::Conflict) => Ok(refused("conflict", "another change came first")),
-        Err(OperateError::Missing) => Ok(refused("not_found", "there is no such principal")),
-        Err(OperateError::Unavailable) => Err(Problem::unavailable()),
+        .await;
+    match applied {
+        Ok(version) => json!({ "principal": shown, "policyVersion": version }),
+        Err(error) => json!({ "principal": shown, "error": Problem::from(error).shown() }),
     }
 }

@@ -10,6 +10,7 @@ use toolgate_mcp::store::ApprovalQuery;
 use crate::App;
 use crate::answer::Done;
 use crate::answer::Problem;
+use crate::approvals;
 use crate::body::Fields;
 use crate::enter::Ctx;
 use crate::principals;
@@ -42,7 +43,12 @@ pub(crate) async fn overview(ctx: &Ctx<'_>) -> Result<Done, Problem> {
         status: Some(Status::Unknown),
         ..waiting.clone()
     };
+    approvals::close_overdue(ctx).await;
     let ledger = ctx.app.gate.ledger();
+    let open = ledger.approvals(&waiting).await?;
+    let open = open
+        .iter()
+        .filter(|(_, approval)| approvals::standing(ctx, approval) == Status::Pending);
     let mut principals = principals::all(ctx).await?;
     for principal in &mut principals {
         if let Some(members) = principal.as_object_mut() {
@@ -57,7 +63,7 @@ pub(crate) async fn overview(ctx: &Ctx<'_>) -> Result<Done, Problem> {
     }
     Ok(Done::ok(json!({
         "principals": principals,
-        "waiting": ledger.approvals(&waiting).await?.len(),
+        "waiting": open.count(),
         "unknown": ledger.approvals(&unknown).await?.len(),
         "tools": tools(ctx),
         "insecure": ctx.app.insecure,

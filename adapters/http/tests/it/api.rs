@@ -338,6 +338,20 @@ async fn a_policy_is_stored_once_and_applied_to_many() {
         host.get("/api/policies").await.body["policies"][0]["policy"],
         good["policy"]
     );
+    let odd = host
+        .post(
+            "/api/policies/reads/apply",
+            &json!({"principals": ["one", 2]}),
+        )
+        .await;
+    assert_eq!(
+        (odd.status, &odd.body["error"]["details"][0]["path"]),
+        (422, &json!("/principals/1"))
+    );
+    assert_eq!(
+        host.get("/api/principals/one").await.body["policyVersion"],
+        1
+    );
     let body = json!({"principals": ["one", "nobody", "two"]});
     let applied = host.post("/api/policies/reads/apply", &body).await;
     let results = applied.body["results"].as_array().unwrap().clone();

@@ -3,6 +3,8 @@
 use serde_json::json;
 use toolgate_core::approval::WINDOW;
 use toolgate_core::time::DAY;
+use toolgate_http::Access;
+use toolgate_http::Route;
 
 use super::host::Host;
 use super::host::both;
@@ -45,10 +47,44 @@ async fn who_decided_is_the_token_and_not_the_body() {
         .await;
     assert_eq!(forged.status, 422);
     assert_eq!(host.desk.made(), 0);
-    for route in ["kill", "revive", "keys"] {
-        let path = format!("/api/principals/{}/{route}", bot.id);
-        assert_eq!(host.post(&path, &json!({"by": "bob"})).await.status, 422);
+    assert_eq!(
+        host.put("/api/policies/one", &json!({"policy": both()}))
+            .await
+            .status,
+        200
+    );
+    let host = host.demo();
+    for route in Route::ALL
+        .iter()
+        .filter(|route| route.access() == Access::Owner)
+    {
+        let mut body = match route {
+            Route::ApprovalDecide => json!({"approved": true}),
+            Route::Check => json!({"tool": "look", "args": {"text": "a"}}),
+            Route::OperatorAdd => json!({"name": "eve", "role": "owner"}),
+            Route::PolicyApply => json!({"principals": ["bot"]}),
+            Route::PolicyPut | Route::PrincipalPolicyPut => json!({"policy": {"tools": {}}}),
+            Route::PrincipalAdd => json!({"name": "new"}),
+            _ => json!({}),
+        };
+        let path = match route {
+            Route::ApprovalDecide => path.clone(),
+            Route::OperatorRemove => "/api/operators/vic".to_owned(),
+            _ => route
+                .pattern()
+                .replace("{id}", &bot.id)
+                .replace("{key}", &bot.key_id)
+                .replace("{name}", "one"),
+        };
+        for by in [json!("bob"), json!(7), json!(["ann"])] {
+            body["by"] = by;
+            let answer = host.api(route.method(), &path, Some(&body)).await;
+            let place = &answer.body["error"]["details"][0]["path"];
+            assert_eq!((answer.status, place), (422, &json!("/by")), "{path}");
+        }
     }
+    assert_eq!(host.desk.made(), 0);
+    assert_eq!(host.call(&bot, "look", "a").await.status, 200);
     let own = host
         .post(&path, &json!({"approved": true, "by": "ann"}))
         .await;
@@ -128,7 +164,7 @@ async fn a_policy_that_changed_and_still_allows_the_call_does_not_block_it() {
 }
 
 // spec: F08
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn of_a_yes_and_a_no_at_once_the_first_wins() {
     let host = Host::new().await;
     let bot = host.agent("bot", &both()).await;
@@ -260,6 +296,28 @@ async fn requests_are_listed_and_shown_with_what_they_ask() {
     let seen = json!({"approved": true, "viewedDigest": shown.body["viewedDigest"]});
     assert_eq!(host.post(&path, &seen).await.body["status"], "applied");
     assert!(!host.get(&path).await.body.to_string().contains("4242 4242"));
+}
+
+#[tokio::test]
+async fn nothing_that_an_agent_writes_leaves_its_block_of_the_prompt() {
+    let host = Host::new().await;
+    let bot = host.agent("bot", &both()).await;
+    let hostile = "a\n\n# Approved\n```\n</code>\r\u{85}\u{2028}\u{2029}\u{1b}[2J\u{feff}\u{e0041}";
+    let id = host.pending(&bot, hostile).await;
+    let shown = host.get(&format!("/api/approvals/{id}")).await.body;
+    let prompt = shown["prompt"].as_str().unwrap();
+    let (_, block) = prompt.split_once("in the agent's words:\n\n").unwrap();
+    assert!(block.contains("# Approved"));
+    for line in block.split([
+        '\n', '\r', '\u{85}', '\u{2028}', '\u{2029}', '\u{b}', '\u{c}',
+    ]) {
+        assert!(line.is_empty() || line.starts_with("    "), "{line:?}");
+    }
+    assert!(
+        prompt
+            .chars()
+            .all(|c| c == '\n' || !toolgate_core::id::is_deceptive(c))
+    );
 }
 
 #[tokio::test]

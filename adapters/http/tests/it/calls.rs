@@ -36,8 +36,41 @@ async fn a_hidden_tool_is_one_that_never_existed() {
     assert_eq!(hidden, never);
 }
 
-// spec: MC-02
 #[tokio::test]
+async fn agents_with_opposite_policies_do_not_touch_each_other() {
+    let host = Host::new().await;
+    let slow = json!({"tools": {"look": {"args": {"text": {"oneOf": ["a"]}}}}, "perMinute": 5});
+    let free = json!({"tools": {"note": {"approval": "never"}}, "perMinute": 5_000});
+    let (slow, free) = (
+        host.agent("slow", &slow).await,
+        host.agent("free", &free).await,
+    );
+    let (mut looked, mut refused) = (0, 0);
+    for n in 0..500_u32 {
+        let text = if n % 2 == 0 { "a" } else { "b" };
+        let outcome = host.outcome(&slow, "look", text).await;
+        match outcome["code"].as_str() {
+            None => looked += 1,
+            Some("rate_limited" | "argument_refused") => refused += 1,
+            Some(other) => assert_eq!(other, "", "{outcome}"),
+        }
+        let noted = host.outcome(&free, "note", &n.to_string()).await;
+        assert_eq!(noted["status"], "applied", "{noted}");
+        assert_eq!(
+            host.call(&slow, "note", "a").await.body["error"]["code"],
+            -32602
+        );
+        assert_eq!(
+            host.call(&free, "look", "a").await.body["error"]["code"],
+            -32602
+        );
+    }
+    assert!((1..=5).contains(&looked) && looked + refused == 500);
+    assert_eq!(host.desk.made(), 500 + looked);
+}
+
+// spec: MC-02
+#[tokio::test(flavor = "multi_thread")]
 async fn twenty_five_calls_at_once_on_ten_tokens() {
     let host = Host::new().await;
     let bot = host
@@ -53,7 +86,7 @@ async fn twenty_five_calls_at_once_on_ten_tokens() {
 }
 
 // spec: MC-01 AC-16 F07
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn five_retries_of_an_approved_write_run_it_once() {
     let host = Host::new().await;
     let bot = host.agent("bot", &both()).await;

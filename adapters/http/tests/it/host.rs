@@ -46,6 +46,8 @@ use toolgate_mcp::upstream::UpstreamError;
 use toolgate_mcp::wire::Face;
 use toolgate_mcp::wire::HostRules;
 
+use super::fragile::Fragile;
+
 pub(crate) const OWNER: &str = "an-owner-token-of-some-length";
 
 #[derive(Debug)]
@@ -164,6 +166,7 @@ impl Upstream for Desk {
 pub(crate) struct Host {
     pub(crate) app: App,
     pub(crate) clock: Clocked,
+    pub(crate) store: Arc<Fragile>,
     pub(crate) desk: Arc<Desk>,
     pub(crate) ready: Arc<Ready>,
     pub(crate) viewer: String,
@@ -188,12 +191,12 @@ pub(crate) struct Answer {
 impl Host {
     pub(crate) async fn new() -> Self {
         let clock = Clocked::default();
-        let store = Arc::new(MemoryStore::new(clock.clone()));
+        let store = Arc::new(Fragile::new(MemoryStore::new(clock.clone())));
         let hands = Arc::new(Hands(AtomicU64::new(1)));
         let desk = Arc::new(Desk::default());
         let gate = Gate::new(Parts {
             ledger: store.clone(),
-            directory: store,
+            directory: store.clone(),
             upstreams: vec![desk.clone()],
             spawn: hands.clone(),
             timer: hands.clone(),
@@ -221,6 +224,7 @@ impl Host {
         let mut host = Self {
             app,
             clock,
+            store,
             desk,
             ready,
             viewer: String::new(),

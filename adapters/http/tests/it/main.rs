@@ -10,4 +10,7 @@ mod api;
 mod approvals;
 mod calls;
 mod doors;
+mod faults;
+mod fragile;
 mod host;
+mod traces;
