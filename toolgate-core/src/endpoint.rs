@@ -58,7 +58,8 @@ fn v4_is_public(address: Ipv4Addr) -> bool {
         || (a == 100 && (64..128).contains(&b))
         || (a == 192 && b == 0 && c == 0)
         || (a == 192 && b == 88 && c == 99)
-        || (a == 198 && (18..20).contains(&b)))
+        || (a == 198 && (18..20).contains(&b))
+        || address == AZURE_HOST)
 }
 
 fn v6_is_public(address: Ipv6Addr) -> bool {
@@ -98,11 +99,15 @@ pub fn check_host(host: &Host<&str>) -> Result<(), EndpointError> {
         }
         Host::Ipv4(_) | Host::Ipv6(_) => Ok(()),
         Host::Domain(name) => {
-            // Whoever made this host may not have read `127.1` as the address that it is.
-            if let Ok(Host::Ipv4(address)) = Host::parse(name) {
-                return check_host(&Host::Ipv4(address));
-            }
-            let name = name.trim_end_matches('.').to_ascii_lowercase();
+            // Whoever made this host may not have read `127.1` as the address that it is, nor
+            // `ｌｏｃａｌ` as the name.
+            let name = match Host::parse(name) {
+                Ok(Host::Domain(name)) => name,
+                Ok(Host::Ipv4(address)) => return check_host(&Host::Ipv4(address)),
+                Ok(Host::Ipv6(address)) => return check_host(&Host::Ipv6(address)),
+                Err(_) => return Err(EndpointError::Name),
+            };
+            let name = name.trim_end_matches('.');
             let local = LOCAL.iter().any(|suffix| {
                 name == *suffix
                     || name
@@ -117,6 +122,9 @@ pub fn check_host(host: &Host<&str>) -> Result<(), EndpointError> {
         }
     }
 }
+
+/// Where a machine in Azure finds its host and its metadata, in the midst of public addresses.
+const AZURE_HOST: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
 
 const LOCAL: &[&str] = &[
     "home.arpa",
@@ -152,6 +160,8 @@ mod tests {
             "172.16.0.1",
             "192.168.1.1",
             "169.254.169.254",
+            "168.63.129.16",
+            "[::ffff:168.63.129.16]",
             "100.64.0.1",
             "198.18.0.1",
             "192.0.0.1",
@@ -177,6 +187,10 @@ mod tests {
             "foo.internal.",
             "router.lan",
             "printer.local",
+            "PRINTER.ＬＯＣＡＬ",
+            "nas.home.arpa",
+            "host.localdomain",
+            "wiki.intranet",
             "intranet",
         ] {
             assert!(!reached(&format!("https://{host}/")), "{host}");
@@ -192,6 +206,13 @@ mod tests {
             "0177.0.0.01",
             "１０.０.０.１",
             "2130706433",
+            "127%2e0.0.1",
+            "[::ffff:127.0.0.1]",
+            "::ffff:127.0.0.1",
+            "ｒｏｕｔｅｒ．ｌｏｃａｌ",
+            "router%2elocal",
+            "a b.example.com",
+            "",
         ] {
             assert!(check_host(&Host::Domain(name)).is_err(), "{name}");
         }
@@ -207,6 +228,7 @@ mod tests {
             "0x.example.com",
             "mcp.internal.example.com",
             "93.184.216.34",
+            "168.63.129.17",
             "[2606:4700::1111]",
             "[64:ff9b::5db8:d822]",
             "localhost.example.com",
