@@ -17,7 +17,7 @@ use toolgate_backends::FileStore;
 
 /// The largest file that is read, in bytes.
 const MOST_BYTES: u64 = 8 << 20;
-/// The most files that are listed.
+/// The most files below a prefix that are listed.
 const MOST_LISTED: usize = 10_000;
 /// The deepest folder that is listed.
 const MOST_DEPTH: usize = 16;
@@ -70,7 +70,9 @@ impl LocalFiles {
 /// What cannot be reached is not there; what may not be reached is refused.
 fn kind(error: io::Error) -> Result<(), BackendError> {
     match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(()),
+        io::ErrorKind::InvalidFilename | io::ErrorKind::NotADirectory | io::ErrorKind::NotFound => {
+            Ok(())
+        }
         io::ErrorKind::AlreadyExists | io::ErrorKind::PermissionDenied => Err(
             BackendError::Refused("that path does not stay in its folder"),
         ),
@@ -84,8 +86,7 @@ impl FileStore for LocalFiles {
         let prefix = prefix.to_owned();
         self.blocking(move |dir| {
             let mut files = Vec::new();
-            walk(dir, "", 0, &mut files).map_err(BackendError::unavailable)?;
-            files.retain(|(path, _)| path.starts_with(&prefix));
+            walk(dir, "", &prefix, 0, &mut files).map_err(BackendError::unavailable)?;
             files.sort();
             Ok(files)
         })
@@ -95,6 +96,9 @@ impl FileStore for LocalFiles {
     async fn read(&self, path: &FilePath) -> Result<Option<Vec<u8>>, BackendError> {
         let path = path.as_str().to_owned();
         self.blocking(move |dir| {
+            if is_part(&path) {
+                return Ok(None);
+            }
             if let Err(error) = no_links(dir, &path) {
                 return kind(error).map(|()| None);
             }
@@ -155,6 +159,9 @@ fn no_links(dir: &Dir, path: &str) -> io::Result<()> {
 
 /// Writes beside the place, then moves it there: a reader sees the old file or the new one.
 fn write(dir: &Dir, path: &str, bytes: &[u8]) -> io::Result<()> {
+    if is_part(path) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
     no_links(dir, path)?;
     let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
     let held;
@@ -175,7 +182,7 @@ fn write(dir: &Dir, path: &str, bytes: &[u8]) -> io::Result<()> {
     {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    let beside = format!(".{:032x}.part", rand_word()?);
+    let beside = format!(".{:032x}{PART}", rand_word()?);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -199,14 +206,29 @@ fn sync(folder: &Dir) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether a path is that of a file that is being written, or was when the machine stopped.
+fn is_part(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_prefix('.')
+        .and_then(|rest| rest.strip_suffix(PART))
+        .is_some_and(|word| word.len() == 32 && word.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
 fn rand_word() -> io::Result<u128> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(u128::from_be_bytes(bytes))
 }
 
-/// Regular files below a folder; links are not followed.
-fn walk(dir: &Dir, at: &str, depth: usize, files: &mut Vec<(String, u64)>) -> io::Result<()> {
+/// Regular files whose paths begin with `prefix`; links are not followed. What goes away in the
+/// meantime is not there.
+fn walk(
+    dir: &Dir,
+    at: &str,
+    prefix: &str,
+    depth: usize,
+    files: &mut Vec<(String, u64)>,
+) -> io::Result<()> {
     for entry in dir.entries()? {
         if files.len() >= MOST_LISTED {
             return Ok(());
@@ -220,12 +242,34 @@ fn walk(dir: &Dir, at: &str, depth: usize, files: &mut Vec<(String, u64)>) -> io
         } else {
             format!("{at}/{name}")
         };
-        let about = entry.metadata()?;
-        if about.is_file() && path.parse::<FilePath>().is_ok() {
-            files.push((path, about.len()));
+        let Some(about) = found(entry.metadata())? else {
+            continue;
+        };
+        if about.is_file() {
+            let listed = path.starts_with(prefix) && !is_part(&path);
+            if listed && path.parse::<FilePath>().is_ok() {
+                files.push((path, about.len()));
+            }
         } else if about.is_dir() && depth < MOST_DEPTH {
-            walk(&entry.open_dir()?, &path, depth + 1, files)?;
+            let below = format!("{path}/");
+            if !below.starts_with(prefix) && !prefix.starts_with(&below) {
+                continue;
+            }
+            if let Some(folder) = found(entry.open_dir())? {
+                walk(&folder, &path, prefix, depth + 1, files)?;
+            }
         }
     }
     Ok(())
 }
+
+fn found<T>(asked: io::Result<T>) -> io::Result<Option<T>> {
+    match asked {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The end of the name of a file that is being written.
+const PART: &str = ".part";

@@ -117,6 +117,76 @@ async fn a_file_that_is_too_large_is_not_read() {
     assert!(matches!(read, Err(BackendError::TooLarge)));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_is_being_written_is_not_listed_and_disturbs_no_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = std::sync::Arc::new(LocalFiles::open(folder.path()).unwrap());
+    files.write(&path("docs/a"), b"").await.unwrap();
+    let writer = std::sync::Arc::clone(&files);
+    let written = tokio::spawn(async move {
+        for _ in 0..500 {
+            writer.write(&path("docs/a"), b"").await.unwrap();
+        }
+    });
+    while !written.is_finished() {
+        let all = files.list("").await.unwrap();
+        assert!(all.iter().all(|(path, _)| path == "docs/a"), "{all:?}");
+    }
+    written.await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_stop_left_half_written_is_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = LocalFiles::open(folder.path()).unwrap();
+    let left = ".0123456789abcdef0123456789abcdef.part";
+    std::fs::write(folder.path().join(left), b"half").unwrap();
+    files.write(&path(".other.part"), b"x").await.unwrap();
+    let all = files.list("").await.unwrap();
+    assert_eq!(all, [(".other.part".to_owned(), 1)]);
+    assert_eq!(files.read(&path(left)).await.unwrap(), None);
+    let written = files.write(&path(left), b"x").await;
+    assert!(matches!(written, Err(BackendError::Refused(_))));
+}
+
+#[tokio::test]
+async fn a_folder_that_is_full_hides_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = LocalFiles::open(folder.path()).unwrap();
+    for name in ["docs/a/b", "docs-old", "full/x"] {
+        files.write(&path(name), b"").await.unwrap();
+    }
+    for at in 0..10_001 {
+        std::fs::File::create(folder.path().join(format!("full/{at}"))).unwrap();
+    }
+    for (prefix, expect) in [
+        ("docs/", vec!["docs/a/b"]),
+        ("docs/a/b", vec!["docs/a/b"]),
+        ("docs", vec!["docs-old", "docs/a/b"]),
+        ("docs/b", vec![]),
+        ("full/x", vec!["full/x"]),
+    ] {
+        let all = files.list(prefix).await.unwrap();
+        let paths: Vec<_> = all.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(paths, expect, "{prefix}");
+    }
+    assert_eq!(files.list("").await.unwrap().len(), 10_000);
+}
+
+#[tokio::test]
+async fn a_name_that_is_too_long_is_the_callers_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = LocalFiles::open(folder.path()).unwrap();
+    for name in ["n".repeat(300), format!("docs/{}/a", "n".repeat(300))] {
+        assert_eq!(files.read(&path(&name)).await.unwrap(), None);
+        let written = files.write(&path(&name), b"x").await;
+        assert!(
+            matches!(written, Err(BackendError::Refused(_))),
+            "{written:?}"
+        );
+    }
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn nobody_else_can_read_the_files() {
