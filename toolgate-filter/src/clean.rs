@@ -1,12 +1,11 @@
 //! Cleans one string, or several that stand side by side, to a fixed point.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::detect::{Hit, detect, joins};
+use crate::detect::{Hit, Look, detect, joins};
 use crate::rules::RuleId;
 use crate::strip;
-use crate::trace::{Edit, Trace, apply};
+use crate::trace::{Edit, Trace, With, apply};
 use crate::{Kind, Pii, Settings, marker};
 
 /// A cleaned string and what was found in it, at places of the original.
@@ -23,7 +22,9 @@ pub(crate) fn clean(texts: Vec<String>, settings: &Settings) -> Vec<Clean> {
     let mut pieces: Vec<Piece> = texts.into_iter().map(Piece::new).collect();
     // A removal can complete what was broken before it, so every change asks for another look.
     for round in 0..MOST_ROUNDS {
-        if !pass(&mut pieces, pii, round == 0) {
+        // The text of an order stays, so later rounds would only find it again.
+        let orders = round == 0;
+        if !pass(&mut pieces, Look { pii, orders }) {
             break;
         }
     }
@@ -81,7 +82,7 @@ impl Piece {
             self.note(rule, &span);
             edits.push(Edit {
                 span,
-                with: Cow::Owned(marker::of(rule.id())),
+                with: With::Marker(rule.id()),
             });
         }
         let changes = !edits.is_empty();
@@ -103,15 +104,15 @@ impl Piece {
 }
 
 /// One round: strip, look, remove. Tells whether anything changed.
-fn pass(pieces: &mut [Piece], pii: bool, first: bool) -> bool {
+fn pass(pieces: &mut [Piece], look: Look) -> bool {
     let mut changed = false;
     for piece in pieces.iter_mut() {
         changed |= piece.strip();
-        piece.hits = detect(&piece.text, pii);
+        piece.hits = detect(&piece.text, look);
     }
     if pieces.len() > 1 {
         for between in ["", " "] {
-            join(pieces, between, pii);
+            join(pieces, between, look);
         }
     }
     for piece in pieces.iter_mut() {
@@ -120,11 +121,8 @@ fn pass(pieces: &mut [Piece], pii: bool, first: bool) -> bool {
             .drain(..)
             .partition(|hit| hit.rule.kind() == Kind::Injection);
         piece.hits = removals;
-        // The text of an order stays, so later rounds would only find it again.
-        if first {
-            for hit in orders {
-                piece.note(hit.rule, &hit.span);
-            }
+        for hit in orders {
+            piece.note(hit.rule, &hit.span);
         }
         changed |= piece.redact();
     }
@@ -132,7 +130,7 @@ fn pass(pieces: &mut [Piece], pii: bool, first: bool) -> bool {
 }
 
 /// Looks at the strings as one text and adds the matches that cross from one into the next.
-fn join(pieces: &mut [Piece], between: &str, pii: bool) {
+fn join(pieces: &mut [Piece], between: &str, look: Look) {
     let mut joined = String::with_capacity(pieces.iter().map(|piece| piece.text.len() + 1).sum());
     let mut spans: Vec<Range<usize>> = Vec::with_capacity(pieces.len());
     for piece in pieces.iter() {
@@ -143,7 +141,7 @@ fn join(pieces: &mut [Piece], between: &str, pii: bool) {
         joined.push_str(&piece.text);
         spans.push(start..joined.len());
     }
-    for hit in detect(&joined, pii) {
+    for hit in detect(&joined, look) {
         let first = spans.partition_point(|span| span.end <= hit.from);
         let touched = |span: &&Range<usize>| span.start < hit.span.end;
         let mut parts: Vec<(usize, Range<usize>)> = spans

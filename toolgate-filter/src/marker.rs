@@ -39,7 +39,16 @@ pub fn find(value: &Value) -> Option<String> {
 
 /// The marker with `word` in it.
 pub(crate) fn of(word: &str) -> String {
-    format!("{OPEN}{word}]")
+    let mut marker = String::new();
+    push(&mut marker, word);
+    marker
+}
+
+/// Writes the marker with `word` in it.
+pub(crate) fn push(out: &mut String, word: &str) {
+    out.push_str(OPEN);
+    out.push_str(word);
+    out.push(']');
 }
 
 /// `text` without the markers at its start.

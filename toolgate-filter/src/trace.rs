@@ -1,15 +1,30 @@
 //! Edits of a text, and the way back from a place in the edited text to the original.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::marker;
 use crate::text::slice;
 
 /// A replacement of `span`.
 #[derive(Debug)]
 pub(crate) struct Edit {
     pub(crate) span: Range<usize>,
-    pub(crate) with: Cow<'static, str>,
+    pub(crate) with: With,
+}
+
+/// What takes the place of something.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum With {
+    Text(&'static str),
+    /// The marker with this word.
+    Marker(&'static str),
+}
+
+impl With {
+    /// Whether nothing does.
+    pub(crate) const fn is_empty(self) -> bool {
+        matches!(self, Self::Text(text) if text.is_empty())
+    }
 }
 
 /// Where each part of an edited text came from.
@@ -72,9 +87,12 @@ pub(crate) fn apply(text: &str, edits: Vec<Edit>) -> (String, Trace) {
     for edit in edits {
         copy(&mut out, &mut parts, done..edit.span.start);
         done = edit.span.end;
-        if !edit.with.is_empty() {
-            let start = out.len();
-            out.push_str(&edit.with);
+        let start = out.len();
+        match edit.with {
+            With::Text(text) => out.push_str(text),
+            With::Marker(word) => marker::push(&mut out, word),
+        }
+        if out.len() > start {
             parts.push(Part {
                 out: start..out.len(),
                 src: edit.span,

@@ -11,9 +11,11 @@ pub(super) fn emails(text: &str, hits: &mut Vec<Hit>) {
     let secrets = hits.iter().filter(|hit| hit.rule.kind() == Kind::Secret);
     let mut passwords: Vec<usize> = secrets.map(|hit| hit.span.end).collect();
     passwords.sort_unstable();
+    let mut passwords = passwords.into_iter().peekable();
     let mut done = 0;
     for (at, sign) in text.match_indices('@') {
-        if passwords.binary_search(&at).is_ok() {
+        while passwords.next_if(|end| *end < at).is_some() {}
+        if passwords.peek() == Some(&at) {
             continue;
         }
         email(text, at, at + sign.len(), &mut done, hits);
@@ -52,12 +54,12 @@ fn email(text: &str, at: usize, after: usize, done: &mut usize, hits: &mut Vec<H
         && (top.bytes().all(|b| b.is_ascii_alphabetic())
             || top.starts_with("xn--")
             || !top.is_ascii());
-    let lower = top.to_ascii_lowercase();
+    let is_file = |ending: &&str| top.eq_ignore_ascii_case(ending);
     if !top_is_name
         || host.is_empty()
         || host.starts_with(['.', '-'])
         || host.contains("..")
-        || FILES.contains(&lower.as_str())
+        || FILES.iter().any(is_file)
         // `git@host:path` is the address of a repository.
         || local == "git" && matches!(byte(text, end), b':' | b'/')
         || byte(text, end) == b'(' && byte_before(text, start) != b'<'

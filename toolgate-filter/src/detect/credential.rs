@@ -114,7 +114,11 @@ pub(super) fn url_password(text: &str, start: usize, end: usize) -> Option<Hit> 
     if !byte_before(text, start).is_ascii_alphanumeric() {
         return None;
     }
-    let part = |b: u8| !b.is_ascii_whitespace() && !b"/?#\"'<>`".contains(&b);
+    let part = |b: u8| {
+        IN_AUTHORITY
+            .get(usize::from(b))
+            .is_some_and(|within| *within)
+    };
     let authority = slice(text, end..end + run(text, end, LONGEST_AUTHORITY, part));
     let at = authority.rfind('@')?;
     let colon = slice(authority, 0..at).find(':')?;
@@ -170,6 +174,20 @@ pub(super) fn is_masked(value: &str) -> bool {
         .is_some_and(|first| "*xX.-_•#?…".contains(first) && chars.all(|c| c == first))
 }
 
+/// Which bytes the part of a URL between `//` and its path may have.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "a byte is an index into 256, and the compiler works it out"
+)]
+static IN_AUTHORITY: [bool; 256] = {
+    let mut table = [true; 256];
+    let mut ends: &[u8] = b" \t\n\r\x0c/?#\"'<>`";
+    while let [end, rest @ ..] = ends {
+        table[*end as usize] = false;
+        ends = rest;
+    }
+    table
+};
 const LONGEST_AUTHORITY: usize = 1024;
 const LONGEST_HEADER: usize = 8192;
 const LONGEST_NAME: usize = 48;

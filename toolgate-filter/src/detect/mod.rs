@@ -9,6 +9,7 @@ mod credential;
 mod label;
 mod number;
 mod phrase;
+mod words;
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -17,7 +18,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use crate::Kind;
 use crate::marker;
-use crate::rules::{MARKUP, PHRASES, Phrase, RuleId, TOKENS, Token};
+use crate::rules::{MARKUP, RuleId, TOKENS, Token};
 
 /// A match.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,11 +40,19 @@ impl Hit {
     }
 }
 
+/// What to look for besides secrets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    pub(crate) pii: bool,
+    /// Text that gives orders.
+    pub(crate) orders: bool,
+}
+
 /// Every match in `text`, in no particular order.
-pub(crate) fn detect(text: &str, pii: bool) -> Vec<Hit> {
+pub(crate) fn detect(text: &str, look: Look) -> Vec<Hit> {
     let mut hits = Vec::new();
-    literals(text, &mut hits);
-    if pii {
+    literals(text, look.orders, &mut hits);
+    if look.pii {
         contact::emails(text, &mut hits);
         number::numbers(text, &mut hits);
     }
@@ -56,7 +65,7 @@ enum Clue {
     Jwt,
     Label,
     Markup,
-    Phrase(Vec<&'static Phrase>),
+    Phrase(phrase::Begun),
     Scheme(RuleId),
     Token(&'static Token),
     UrlPassword,
@@ -65,10 +74,12 @@ enum Clue {
 struct Scanner {
     literals: AhoCorasick,
     clues: Vec<Clue>,
+    grammar: phrase::Grammar,
 }
 
-fn literals(text: &str, hits: &mut Vec<Hit>) {
+fn literals(text: &str, orders: bool, hits: &mut Vec<Hit>) {
     let Some(scanner) = scanner() else { return };
+    let mut phrases = scanner.grammar.reader(text);
     // Matches of these two rules have no bounded length: what one has read, no other reads again.
     let mut armour_until = 0;
     let mut label_until = 0;
@@ -76,8 +87,8 @@ fn literals(text: &str, hits: &mut Vec<Hit>) {
         let (start, end) = (found.start(), found.end());
         let hit = match scanner.clues.get(found.pattern().as_usize()) {
             Some(Clue::Token(token)) => credential::token(text, start, end, token),
-            // The word of a marker labels nothing.
-            Some(Clue::Label) if marker::is_word_of_one(text, start) => None,
+            // The word of a marker labels nothing and orders nothing.
+            Some(Clue::Label | Clue::Phrase(_)) if marker::is_word_of_one(text, start) => None,
             Some(Clue::Label) if start >= label_until => {
                 let hit = label::value(text, start, end);
                 if let Some(hit) = &hit {
@@ -85,7 +96,7 @@ fn literals(text: &str, hits: &mut Vec<Hit>) {
                 }
                 hit
             }
-            Some(Clue::Phrase(phrases)) => phrase::matches(text, start, end, phrases),
+            Some(Clue::Phrase(begun)) if orders => phrases.phrase(start, end, begun),
             Some(Clue::Jwt) => credential::jwt(text, start),
             Some(Clue::Armour) if start >= armour_until => {
                 let hit = credential::armour(text, start, end);
@@ -96,8 +107,8 @@ fn literals(text: &str, hits: &mut Vec<Hit>) {
             }
             Some(Clue::UrlPassword) => credential::url_password(text, start, end),
             Some(Clue::Scheme(rule)) => credential::scheme(text, start, end, *rule),
-            Some(Clue::Markup) => Some(Hit::new(RuleId::CHAT_MARKUP, start..end)),
-            Some(Clue::Armour | Clue::Label) | None => None,
+            Some(Clue::Markup) if orders => Some(Hit::new(RuleId::CHAT_MARKUP, start..end)),
+            Some(Clue::Armour | Clue::Label | Clue::Markup | Clue::Phrase(_)) | None => None,
         };
         hits.extend(hit);
     }
@@ -122,15 +133,9 @@ fn build() -> Option<Scanner> {
     for word in label::TRIGGERS {
         add(word, Clue::Label);
     }
-    let mut firsts: Vec<&'static str> = PHRASES
-        .iter()
-        .flat_map(|p| p.first.iter().copied())
-        .collect();
-    firsts.sort_unstable();
-    firsts.dedup();
-    for word in firsts {
-        let phrases = PHRASES.iter().filter(|p| p.first.contains(&word)).collect();
-        add(word, Clue::Phrase(phrases));
+    let grammar = phrase::Grammar::new();
+    for (word, begun) in grammar.firsts() {
+        add(word, Clue::Phrase(begun));
     }
     for markup in MARKUP {
         add(markup, Clue::Markup);
@@ -146,7 +151,11 @@ fn build() -> Option<Scanner> {
         .kind(Some(AhoCorasickKind::DFA))
         .build(&patterns)
         .ok()?;
-    Some(Scanner { literals, clues })
+    Some(Scanner {
+        literals,
+        clues,
+        grammar,
+    })
 }
 
 /// Whether a match that crosses from one string into the next is to be believed, given what was

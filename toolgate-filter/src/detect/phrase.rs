@@ -3,50 +3,167 @@
 use std::ops::Range;
 
 use super::Hit;
+use super::words::{Vocabulary, WINDOW, Word, Words};
 use crate::marker;
-use crate::rules::{Phrase, Step};
-use crate::text::{byte, byte_before, char_at, floor, slice};
+use crate::rules::{PHRASES, Phrase, RuleId, Step};
+use crate::text::{byte, byte_before, floor, slice};
 
-/// The first of `phrases` that the text goes on with after its first word at `start..end`.
-pub(super) fn matches(
-    text: &str,
-    start: usize,
-    end: usize,
-    phrases: &[&'static Phrase],
-) -> Option<Hit> {
-    if is_word(byte_before(text, start)) || is_word(byte(text, end)) {
-        return None;
+/// The phrases, made ready: their sets of words have become bits.
+pub(super) struct Grammar {
+    vocabulary: Vocabulary,
+    phrases: Vec<Ready>,
+}
+
+struct Ready {
+    rule: RuleId,
+    first: &'static [&'static str],
+    then: Vec<ReadyStep>,
+    /// How many words the whole may take.
+    words: usize,
+}
+
+struct ReadyStep {
+    /// How many words it may pass over.
+    reach: usize,
+    takes: Takes,
+}
+
+enum Takes {
+    Set(u128),
+    Name,
+    Address,
+}
+
+/// The places of the phrases that begin with one word.
+#[derive(Debug)]
+pub(super) struct Begun {
+    phrases: Vec<usize>,
+    /// How many words their first steps may look at.
+    near: usize,
+    /// How many words the longest of them may take.
+    words: usize,
+}
+
+impl Grammar {
+    pub(super) fn new() -> Self {
+        let mut sets = Vec::new();
+        let phrases = PHRASES.iter().map(|phrase| ready(phrase, &mut sets));
+        Self {
+            phrases: phrases.collect(),
+            vocabulary: Vocabulary::new(&sets),
+        }
     }
-    // Most first words go on with nothing of note: look no further than a first step reaches.
-    let near = phrases.iter().filter_map(|phrase| phrase.then.first());
-    let near = near.map(|step| reach(step) + 1).max().unwrap_or(0);
-    let words = Words::after(text, end, near);
-    let begins = |phrase: &&Phrase| {
-        phrase.then.first().is_some_and(|step| {
-            let mut within = words.as_slice().iter().take(reach(step) + 1);
-            within.any(|word| fits(text, word, step).is_some())
-        })
+
+    /// Every word that a phrase begins with, and the phrases that do.
+    pub(super) fn firsts(&self) -> Vec<(&'static str, Begun)> {
+        let all = self.phrases.iter().flat_map(|phrase| phrase.first);
+        let mut words: Vec<&'static str> = all.copied().collect();
+        words.sort_unstable();
+        words.dedup();
+        words.into_iter().map(|w| (w, self.begun(w))).collect()
+    }
+
+    fn begun(&self, word: &'static str) -> Begun {
+        let mut begun = Begun {
+            phrases: Vec::new(),
+            near: 0,
+            words: 0,
+        };
+        for (place, phrase) in self.phrases.iter().enumerate() {
+            if phrase.first.contains(&word) {
+                begun.phrases.push(place);
+                begun.near = begun
+                    .near
+                    .max(phrase.then.first().map_or(0, |step| step.reach + 1));
+                begun.words = begun.words.max(phrase.words);
+            }
+        }
+        begun
+    }
+
+    pub(super) fn reader<'t>(&'t self, text: &'t str) -> Reader<'t> {
+        Reader {
+            text,
+            phrases: &self.phrases,
+            words: Words::new(text, &self.vocabulary),
+        }
+    }
+}
+
+fn ready(phrase: &Phrase, sets: &mut Vec<&'static [&'static str]>) -> Ready {
+    let mut bit = |set: &'static [&'static str]| {
+        let place = sets.iter().position(|known| *known == set);
+        let place = place.unwrap_or_else(|| {
+            sets.push(set);
+            sets.len() - 1
+        });
+        u32::try_from(place)
+            .ok()
+            .and_then(|place| 1_u128.checked_shl(place))
+            .unwrap_or(0)
     };
-    if !phrases.iter().copied().any(|phrase| begins(&phrase)) {
-        return None;
-    }
-    let whole = phrases
+    let then: Vec<ReadyStep> = phrase
+        .then
         .iter()
-        .map(|phrase| phrase.then.iter().map(|s| reach(s) + 1).sum());
-    let words = Words::after(text, end, whole.max().unwrap_or(MOST));
-    phrases.iter().find_map(|phrase| {
-        let last = follow(text, words.as_slice(), phrase.then)?;
-        Some(Hit::new(phrase.rule, start..last))
-    })
+        .map(|step| {
+            let (reach, takes) = match step {
+                Step::Within(reach, set) => (*reach, Takes::Set(bit(set))),
+                Step::Name(reach) => (*reach, Takes::Name),
+                Step::Address(reach) => (*reach, Takes::Address),
+            };
+            ReadyStep { reach, takes }
+        })
+        .collect();
+    Ready {
+        rule: phrase.rule,
+        first: phrase.first,
+        words: then.iter().map(|step| step.reach + 1).sum(),
+        then,
+    }
+}
+
+/// Looks for phrases in one text, from its front to its back.
+pub(super) struct Reader<'t> {
+    text: &'t str,
+    phrases: &'t [Ready],
+    words: Words<'t>,
+}
+
+impl Reader<'_> {
+    /// The first phrase that the text goes on with after its first word at `start..end`.
+    pub(super) fn phrase(&mut self, start: usize, end: usize, begun: &Begun) -> Option<Hit> {
+        let text = self.text;
+        if is_word(byte_before(text, start)) || is_word(byte(text, end)) {
+            return None;
+        }
+        let phrases = begun.phrases.iter().filter_map(|i| self.phrases.get(*i));
+        // Most first words go on with nothing of note: look no further than a first step reaches.
+        let words = self.words.after(start, end, begun.near);
+        let begins = |phrase: &Ready| {
+            phrase.then.first().is_some_and(|step| {
+                let mut within = words.iter().take(step.reach + 1);
+                within.any(|word| fits(text, word, step).is_some())
+            })
+        };
+        if !phrases.clone().any(begins) {
+            return None;
+        }
+        let words = self.words.after(start, end, begun.words);
+        let mut phrases = phrases;
+        phrases.find_map(|phrase| {
+            let last = follow(text, words, &phrase.then)?;
+            Some(Hit::new(phrase.rule, start..last))
+        })
+    }
 }
 
 /// The end of the match of `steps` against the words, or `None`.
 ///
 /// A step may take a later word than the first that fits; with so few words and steps the search
 /// stays small.
-fn follow(text: &str, words: &[Range<usize>], steps: &[Step]) -> Option<usize> {
+fn follow(text: &str, words: &[Word], steps: &[ReadyStep]) -> Option<usize> {
     let (step, more) = steps.split_first()?;
-    for (i, word) in words.iter().enumerate().take(reach(step) + 1) {
+    for (i, word) in words.iter().enumerate().take(step.reach + 1) {
         let Some(end) = fits(text, word, step) else {
             continue;
         };
@@ -61,97 +178,13 @@ fn follow(text: &str, words: &[Range<usize>], steps: &[Step]) -> Option<usize> {
     None
 }
 
-/// How many words the step may pass over.
-const fn reach(step: &Step) -> usize {
-    let (Step::Within(skip, _) | Step::Name(skip) | Step::Address(skip)) = step;
-    *skip
-}
-
 /// Where the step ends that takes this word.
-fn fits(text: &str, word: &Range<usize>, step: &Step) -> Option<usize> {
-    match step {
-        Step::Within(_, set) => {
-            let found = slice(text, word.clone());
-            set.iter()
-                .any(|w| w.eq_ignore_ascii_case(found))
-                .then_some(word.end)
-        }
-        Step::Name(_) => is_name(text, word).then_some(word.end),
-        Step::Address(_) => address(text, word),
+fn fits(text: &str, word: &Word, step: &ReadyStep) -> Option<usize> {
+    match step.takes {
+        Takes::Set(set) => (word.sets & set != 0).then_some(word.span.end),
+        Takes::Name => is_name(text, &word.span).then_some(word.span.end),
+        Takes::Address => address(text, &word.span),
     }
-}
-
-/// The next words of one sentence.
-struct Words {
-    words: [Range<usize>; MOST],
-    count: usize,
-}
-
-impl Words {
-    fn after(text: &str, at: usize, most: usize) -> Self {
-        let mut this = Self {
-            words: std::array::from_fn(|_| 0..0),
-            count: 0,
-        };
-        let limit = floor(text, (at + WINDOW).min(text.len()));
-        let mut at = at;
-        while let Some(slot) = this.words.get_mut(this.count).filter(|_| this.count < most) {
-            let rest = slice(text, at..limit);
-            let begins = |c: char| c.is_alphanumeric() || c == '_' || c == '[';
-            let Some(gap) = first(rest, begins) else {
-                break;
-            };
-            if this.count > 0 && ends_sentence(slice(rest, 0..gap)) {
-                break;
-            }
-            let start = at + gap;
-            let end = match marker::end(text, start) {
-                Some(end) => end,
-                None if byte(text, start) == b'[' => {
-                    at = start + 1;
-                    continue;
-                }
-                None => {
-                    let rest = slice(text, start..limit);
-                    let ends = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '\'' | '’'));
-                    let length = first(rest, ends);
-                    start + length.unwrap_or(rest.len())
-                }
-            };
-            *slot = start..end;
-            this.count += 1;
-            at = end;
-        }
-        this
-    }
-
-    fn as_slice(&self) -> &[Range<usize>] {
-        self.words.get(..self.count).unwrap_or_default()
-    }
-}
-
-/// Where the first such character is; plain ASCII is looked through byte by byte.
-fn first(text: &str, such: impl Fn(char) -> bool) -> Option<usize> {
-    let plain = |b: u8| b.is_ascii() && !such(char::from(b));
-    let at = text.bytes().position(|b| !plain(b))?;
-    let rest = slice(text, at..text.len());
-    rest.find(such).map(|more| at + more)
-}
-
-fn ends_sentence(gap: &str) -> bool {
-    if gap == " " {
-        return false;
-    }
-    let stop = gap.find(['.', '!', '?', ';']);
-    let stopped = stop.is_some_and(|at| {
-        char_at(gap, at + 1).is_none_or(|c| c.is_whitespace() || c == '"' || c == '\'')
-            && gap.len() > at + 1
-    });
-    // The end of a string in JSON or code ends what it says, too.
-    stopped
-        || ["\n\n", "\",", "\":", "\";"]
-            .iter()
-            .any(|end| gap.contains(end))
 }
 
 /// A word with an underscore, with a capital inside, or in quotes.
@@ -189,6 +222,3 @@ fn address(text: &str, word: &Range<usize>) -> Option<usize> {
 fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_' || b == b'-'
 }
-
-const MOST: usize = 16;
-const WINDOW: usize = 240;

@@ -25,7 +25,7 @@ use disguise::{Unit, is_bracket, is_line_end};
 
 use crate::strip;
 use crate::text::{byte, slice};
-use crate::trace::{Edit, apply};
+use crate::trace::{Edit, With, apply};
 
 /// The id of one fence: 128 bits that no data can know.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -115,7 +115,7 @@ fn plain_notes(text: &str) -> Vec<Edit> {
             let at = from + indent;
             edits.push(Edit {
                 span: at..at,
-                with: Cow::Borrowed(UNTRUSTED),
+                with: With::Text(UNTRUSTED),
             });
         }
         from += line.len();
@@ -166,7 +166,7 @@ fn push(edits: &mut Vec<Edit>, span: Range<usize>, with: &'static str) {
     if edits.last().is_none_or(|last| last.span.end <= span.start) {
         edits.push(Edit {
             span,
-            with: Cow::Borrowed(with),
+            with: With::Text(with),
         });
     }
 }

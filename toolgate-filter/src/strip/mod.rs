@@ -7,11 +7,10 @@ mod terminal;
 
 pub(crate) use invisible::is_unseen;
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::rules::RuleId;
-use crate::trace::Edit;
+use crate::trace::{Edit, With};
 
 /// What has to be removed from a text, sorted, and the rule for each removal.
 #[derive(Debug, Default)]
@@ -30,7 +29,7 @@ impl Cuts {
             }
             _ => self.edits.push(Edit {
                 span: span.clone(),
-                with: Cow::Borrowed(with),
+                with: With::Text(with),
             }),
         }
         match self.found.last_mut() {
