@@ -384,7 +384,9 @@ impl Approval {
         match self.status {
             Status::Applying | Status::Unknown => true,
             Status::Pending => now < self.expires_at,
-            Status::Applied => !self.unattended && after(self.handed_over_at, self.replay_ms),
+            // What needed no person answers until its result is handed over, and not again.
+            Status::Applied if self.unattended => self.handed_over_at.is_none(),
+            Status::Applied => after(self.handed_over_at, self.replay_ms),
             Status::Failed => !self.unattended && after(self.settled_at, self.replay_ms),
             Status::Declined => after(self.answer.as_ref().map(|a| a.at), DECLINE_HOLDS),
             Status::Blocked | Status::Expired | Status::Withdrawn => false,

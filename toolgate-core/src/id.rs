@@ -12,7 +12,7 @@ use serde::Serialize;
 #[non_exhaustive]
 pub enum IdError {
     /// It holds a character that this identifier may not hold.
-    Character,
+    Character(&'static str),
     /// It is empty.
     Empty,
     /// It is longer than this identifier may be.
@@ -22,7 +22,7 @@ pub enum IdError {
 impl fmt::Display for IdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Character => "holds a character that is not allowed here",
+            Self::Character(form) => return write!(f, "must be {form}"),
             Self::Empty => "is empty",
             Self::Length => "is too long",
         })
@@ -31,7 +31,12 @@ impl fmt::Display for IdError {
 
 impl std::error::Error for IdError {}
 
-fn check(text: &str, most: usize, allowed: impl Fn(usize, char) -> bool) -> Result<(), IdError> {
+fn check(
+    text: &str,
+    most: usize,
+    form: &'static str,
+    allowed: impl Fn(usize, char) -> bool,
+) -> Result<(), IdError> {
     if text.is_empty() {
         return Err(IdError::Empty);
     }
@@ -41,12 +46,12 @@ fn check(text: &str, most: usize, allowed: impl Fn(usize, char) -> bool) -> Resu
     if text.chars().enumerate().all(|(at, c)| allowed(at, c)) {
         Ok(())
     } else {
-        Err(IdError::Character)
+        Err(IdError::Character(form))
     }
 }
 
 macro_rules! id {
-    ($(#[$doc:meta])* $name:ident, $most:expr, $allowed:expr) => {
+    ($(#[$doc:meta])* $name:ident, $most:expr, $form:expr, $allowed:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
@@ -59,7 +64,7 @@ macro_rules! id {
             /// [`IdError`] says which rule the text breaks; it never quotes the text.
             pub fn new(text: impl Into<String>) -> Result<Self, IdError> {
                 let text = text.into();
-                check(&text, $most, $allowed)?;
+                check(&text, $most, $form, $allowed)?;
                 Ok(Self(text))
             }
 
@@ -112,6 +117,9 @@ macro_rules! id {
     };
 }
 
+const SLUG: &str = "of a-z, 0-9 and `-`, not with `-` first";
+const TOKEN: &str = "of A-Z, a-z, 0-9, `_` and `-`";
+
 fn slug(at: usize, c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit() || (at > 0 && c == '-')
 }
@@ -122,40 +130,40 @@ fn token(_: usize, c: char) -> bool {
 
 id! {
     /// Which principal: an opaque word that never changes, `[A-Za-z0-9_-]{1,64}`.
-    PrincipalId, 64, token
+    PrincipalId, 64, TOKEN, token
 }
 id! {
     /// What people call a principal: `[a-z0-9][a-z0-9-]{0,63}`.
-    PrincipalName, 64, slug
+    PrincipalName, 64, SLUG, slug
 }
 id! {
     /// Which key of a principal; a name, never the key.
-    KeyId, 64, token
+    KeyId, 64, TOKEN, token
 }
 id! {
     /// One call of one tool; moves are idempotent by it.
-    CallId, 64, token
+    CallId, 64, TOKEN, token
 }
 id! {
     /// A source of tools: `[a-z0-9-]{1,16}`.
-    UpstreamId, 16, |_, c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
+    UpstreamId, 16, "of a-z, 0-9 and `-`", |_, c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
 }
 id! {
     /// The name that agents see and policies use: `[A-Za-z0-9_-]{1,64}`.
-    ToolName, 64, token
+    ToolName, 64, TOKEN, token
 }
 id! {
     /// A tool's name as its own server spells it, at most 512 bytes.
     /// Control, bidirectional, zero-width and tag characters are refused.
-    WireName, 512, |_, c: char| !is_deceptive(c)
+    WireName, 512, "of characters that can be seen", |_, c: char| !is_deceptive(c)
 }
 id! {
     /// A person with a role: 1 to 64 characters of `[A-Za-z0-9._@-]`.
-    OperatorName, 64, |_, c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '@' | '-')
+    OperatorName, 64, "of A-Z, a-z, 0-9 and `.` `_` `@` `-`", |_, c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '@' | '-')
 }
 id! {
     /// What people call a stored policy: `[a-z0-9][a-z0-9-]{0,63}`.
-    PolicyName, 64, slug
+    PolicyName, 64, SLUG, slug
 }
 
 impl PrincipalId {
@@ -184,11 +192,14 @@ mod tests {
     #[test]
     fn names_keep_their_alphabets() {
         assert!(PrincipalName::new("support-bot").is_ok());
-        assert_eq!(PrincipalName::new("-bot"), Err(IdError::Character));
-        assert_eq!(PrincipalName::new("Bot"), Err(IdError::Character));
+        assert_eq!(PrincipalName::new("-bot"), Err(IdError::Character(SLUG)));
+        assert_eq!(PrincipalName::new("Bot"), Err(IdError::Character(SLUG)));
         assert_eq!(PrincipalName::new(""), Err(IdError::Empty));
         assert_eq!(UpstreamId::new("a".repeat(17)), Err(IdError::Length));
-        assert_eq!(WireName::new("pay\u{202e}"), Err(IdError::Character));
+        assert!(matches!(
+            WireName::new("pay\u{202e}"),
+            Err(IdError::Character(_))
+        ));
         assert!(WireName::new("my tool").is_ok());
     }
 }

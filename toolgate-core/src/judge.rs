@@ -12,7 +12,7 @@ use crate::json::canonical;
 use crate::json::parse_strict;
 use crate::json::place;
 use crate::json::pointer_escape;
-use crate::policy::Approval;
+use crate::policy::AskWhen;
 use crate::policy::Policy;
 use crate::policy::UnknownArgs;
 use crate::policy::is_doubtful;
@@ -299,13 +299,13 @@ fn refused(tool: &Tool, refusal: Refusal) -> Reason {
 /// What mode and policy contribute once the arguments pass.
 fn contribute(policy: &Policy, tool: &Tool, verdict: &mut Verdict) {
     let approval = policy.approval(tool);
-    if approval == Approval::Always {
+    if approval == AskWhen::Always {
         let message = "policy says that a person is asked before every call of this tool";
         let reason = Reason::new(Code::ApprovalAlways, message, Retry::After);
         verdict.contribute(Decision::Queue, reason);
     }
     match tool.classified().mode {
-        Mode::Action if approval == Approval::Never => {
+        Mode::Action if approval == AskWhen::Never => {
             let message = "policy says that this tool needs no person";
             verdict.classified_by = Some(ClassifiedBy::Policy);
             let reason = Reason::new(Code::NeverAsks, message, Retry::After);
@@ -322,7 +322,7 @@ fn contribute(policy: &Policy, tool: &Tool, verdict: &mut Verdict) {
             let reason = Reason::new(Code::ApprovalAlways, message, Retry::After);
             verdict.contribute(Decision::Queue, reason);
         }
-        Mode::Observation if approval == Approval::Always => {}
+        Mode::Observation if approval == AskWhen::Always => {}
         Mode::Observation => {
             let message = "this tool only reads, so it needs no person";
             let reason = Reason::new(Code::Observation, message, Retry::After);

@@ -10,6 +10,9 @@ use crate::policy::Limits;
 use crate::time::DAY;
 use crate::time::MINUTE;
 use crate::time::Timestamp;
+use crate::verdict::Code;
+use crate::verdict::Reason;
+use crate::verdict::Retry;
 
 /// A token in the unit that buckets count in: a millisecond adds exactly `limit` of them.
 const TOKEN: u64 = MINUTE.unsigned_abs();
@@ -76,6 +79,23 @@ pub enum Shortfall {
     Budget(i64),
     /// The minute's calls are used up.
     Rate(i64),
+}
+
+impl Shortfall {
+    /// Why a call over this limit is refused.
+    #[must_use]
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::Budget(wait) => {
+                let message = "today's calls are used up; the count starts anew at midnight UTC";
+                Reason::new(Code::BudgetExhausted, message, Retry::After).after_ms(wait)
+            }
+            Self::Rate(wait) => {
+                let message = "too many calls in a minute; wait before the next one";
+                Reason::new(Code::RateLimited, message, Retry::After).after_ms(wait)
+            }
+        }
+    }
 }
 
 /// What a principal has used of its limits.
@@ -145,7 +165,7 @@ impl Meters {
     /// Takes a token from the bucket of all calls only: for asking after an open request.
     ///
     /// # Errors
-    /// The milliseconds until there is one.
+    /// [`Shortfall::Rate`] if there is none; then nothing is taken.
     pub fn take_overall(&mut self, limits: &Limits, now: Timestamp) -> Result<(), Shortfall> {
         let overall = self
             .overall(limits, now)

@@ -62,6 +62,8 @@ pub enum Retry {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Code {
+    /// The tool changes something, so a person is asked.
+    Action,
     /// Policy says that every call of this tool waits.
     ApprovalAlways,
     /// An argument breaks a rule of the policy.
@@ -74,10 +76,10 @@ pub enum Code {
     BudgetExhausted,
     /// The tool's definition changed since the request was made.
     DigestChanged,
-    /// The tool changes something, so a person is asked.
-    Action,
     /// An earlier request answers.
     Held,
+    /// For this principal there is no such tool.
+    Hidden,
     /// The output was withheld because it reads like instructions.
     InjectionBlocked,
     /// The key that made the request was revoked.
@@ -86,6 +88,8 @@ pub enum Code {
     Killed,
     /// Policy says that this tool needs no person.
     NeverAsks,
+    /// There is no such request of this principal.
+    NotFound,
     /// The tool only reads.
     Observation,
     /// The last request of this form is still open, unknown or freshly declined.
@@ -96,8 +100,6 @@ pub enum Code {
     RateLimited,
     /// An argument holds a redaction marker.
     RedactionInArgs,
-    /// For this principal there is no such tool.
-    Hidden,
     /// What this was decided on changed twice while it was decided.
     Stale,
     /// The gate could not write down what it did.
@@ -111,24 +113,25 @@ impl Code {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Action => "action",
             Self::ApprovalAlways => "approval_always",
             Self::ArgumentRefused => "argument_refused",
             Self::ArgumentsInvalid => "arguments_invalid",
             Self::ArgumentsMalformed => "arguments_malformed",
             Self::BudgetExhausted => "budget_exhausted",
             Self::DigestChanged => "digest_changed",
-            Self::Action => "action",
             Self::Held => "held",
+            Self::Hidden => "hidden",
             Self::InjectionBlocked => "injection_blocked",
             Self::KeyRevoked => "key_revoked",
             Self::Killed => "killed",
             Self::NeverAsks => "never_asks",
+            Self::NotFound => "not_found",
             Self::Observation => "observation",
             Self::OpenRequest => "open_request",
             Self::QueueFull => "queue_full",
             Self::RateLimited => "rate_limited",
             Self::RedactionInArgs => "redaction_in_args",
-            Self::Hidden => "hidden",
             Self::Stale => "stale",
             Self::Unavailable => "unavailable",
             Self::UpstreamUnavailable => "upstream_unavailable",

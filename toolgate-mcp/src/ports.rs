@@ -84,8 +84,6 @@ impl Counted {
 pub trait Watch: Send + Sync + fmt::Debug {
     /// A call ended; `added` is what the gate added to the time that the tool took.
     fn call(&self, outcome: Counted, added: Duration);
-    /// A request was opened (+1) or left its queue (−1).
-    fn open(&self, change: i64);
     /// A request became unknown.
     fn unknown(&self);
     /// An entry could not be appended.
@@ -101,7 +99,6 @@ pub struct Unwatched;
 
 impl Watch for Unwatched {
     fn call(&self, _: Counted, _: Duration) {}
-    fn open(&self, _: i64) {}
     fn unknown(&self) {}
     fn append_failed(&self) {}
     fn append(&self, _: Duration) {}

@@ -22,7 +22,7 @@ use toolgate_backends::Fetch;
 use toolgate_backends::Fetched;
 use toolgate_core::endpoint::address_is_public;
 use toolgate_core::endpoint::check_host;
-use toolgate_core::rules::HostRules;
+use toolgate_core::rules::AllowedHosts;
 use url::Host;
 use url::Url;
 
@@ -51,12 +51,12 @@ impl std::error::Error for FetchError {
 /// ```
 /// use toolgate_axum::fetch::GuardedFetch;
 /// use toolgate_backends::Fetch as _;
-/// use toolgate_core::rules::HostRules;
+/// use toolgate_core::rules::AllowedHosts;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let fetch = GuardedFetch::new(false)?;
-/// let hosts = HostRules::new(&["169.254.169.254".to_owned()]).map_err(|_| "not a host")?;
+/// let hosts = AllowedHosts::new(&["169.254.169.254".to_owned()]).map_err(|_| "not a host")?;
 /// let answer = fetch.get("https://169.254.169.254/", &hosts, 1024).await;
 /// assert!(answer.is_err());
 /// # Ok(())
@@ -185,7 +185,7 @@ impl Fetch for GuardedFetch {
     async fn get(
         &self,
         url: &str,
-        hosts: &HostRules,
+        hosts: &AllowedHosts,
         most: usize,
     ) -> Result<Fetched, BackendError> {
         let not_listed = BackendError::Refused("the policy does not list that host");
@@ -373,7 +373,7 @@ mod tests {
             AtomicUsize::new(0),
         ));
         let fetch = GuardedFetch::resolving(true, Arc::clone(&names) as _, TIMES).unwrap();
-        let hosts = HostRules::new(&["docs.example.com".to_owned()]).unwrap();
+        let hosts = AllowedHosts::new(&["docs.example.com".to_owned()]).unwrap();
         for url in [
             "https://evil.example/",
             "http://docs.example.com/",
@@ -386,7 +386,7 @@ mod tests {
             ("10.0.0.1", "https://10.0.0.1/"),
             ("router.local", "https://router.local/"),
         ] {
-            let hosts = HostRules::new(&[listed.to_owned()]).unwrap();
+            let hosts = AllowedHosts::new(&[listed.to_owned()]).unwrap();
             let refused = fetch.get(url, &hosts, 100).await;
             assert!(matches!(refused, Err(BackendError::Refused(_))), "{url}");
         }

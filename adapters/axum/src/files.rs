@@ -67,6 +67,16 @@ impl LocalFiles {
     }
 }
 
+#[cfg(unix)]
+fn is_link(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
+}
+
+#[cfg(not(unix))]
+fn is_link(_: &io::Error) -> bool {
+    false
+}
+
 /// What cannot be reached is not there; what may not be reached is refused.
 fn kind(error: io::Error) -> Result<(), BackendError> {
     match error.kind() {
@@ -76,6 +86,7 @@ fn kind(error: io::Error) -> Result<(), BackendError> {
         io::ErrorKind::AlreadyExists | io::ErrorKind::PermissionDenied => Err(
             BackendError::Refused("that path does not stay in its folder"),
         ),
+        _ if is_link(&error) => Err(BackendError::Refused("that path leads through a link")),
         _ => Err(BackendError::unavailable(error)),
     }
 }

@@ -91,13 +91,14 @@ impl Timer for TokioTimer {
     }
 }
 
-/// The time of day as it was at the start, carried on by a clock that nobody sets.
+/// The time of day as it was at the start, carried on by a clock that nobody sets and that runs
+/// while the machine sleeps.
 ///
 /// Somebody who sets the machine's clock moves no limit, no window and no stamp with it.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     began: Timestamp,
-    since: Instant,
+    since: Duration,
 }
 
 impl SystemClock {
@@ -114,15 +115,36 @@ impl SystemClock {
             .unwrap_or_default();
         Self {
             began: Timestamp::from_millis(millis(passed)),
-            since: Instant::now(),
+            since: running(),
         }
     }
 }
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        self.began.plus(millis(self.since.elapsed()))
+        self.began
+            .plus(millis(running().saturating_sub(self.since)))
     }
+}
+
+/// Time since the machine was started, sleep included.
+#[cfg(unix)]
+fn running() -> Duration {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let clock = rustix::time::ClockId::Boottime;
+    // On the BSDs and on macOS this one runs on in sleep.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let clock = rustix::time::ClockId::Monotonic;
+    let time = rustix::time::clock_gettime(clock);
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanos)
+}
+
+/// Time since the process began.
+#[cfg(not(unix))]
+fn running() -> Duration {
+    static BEGAN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    BEGAN.get_or_init(Instant::now).elapsed()
 }
 
 fn millis(time: Duration) -> i64 {

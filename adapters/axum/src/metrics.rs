@@ -143,9 +143,6 @@ impl Watch for Metrics {
         self.added.observe(added.as_secs_f64());
     }
 
-    // The store is asked instead: it also knows what was open before this process began.
-    fn open(&self, _: i64) {}
-
     fn unknown(&self) {
         self.became_unknown.inc();
     }

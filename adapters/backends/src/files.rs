@@ -24,7 +24,6 @@ use crate::tool::no_such_tool;
 use crate::tool::not_read;
 use crate::tool::not_written;
 use crate::tool::object;
-use crate::tool::offset;
 use crate::tool::page;
 use crate::tool::source;
 use crate::tool::text;
@@ -113,7 +112,7 @@ impl Files {
         })
     }
 
-    async fn read(&self, path: &FilePath, offset: usize) -> Result<Value, UpstreamError> {
+    async fn read(&self, path: &FilePath, call: &ToolCall) -> Result<Value, UpstreamError> {
         let Some(bytes) = self.files.read(path).await.map_err(|e| not_read(&e))? else {
             return Ok(failed("there is no such file"));
         };
@@ -121,7 +120,7 @@ impl Files {
         let Ok(text) = String::from_utf8(bytes) else {
             return Ok(failed("the file is not text"));
         };
-        let (content, truncated) = page(&text, offset, PAGE);
+        let (content, truncated) = page(call, &text, PAGE);
         Ok(done(&json!({
             "path": path.as_str(),
             "content": content,
@@ -162,7 +161,7 @@ impl Upstream for Files {
         let from = json!({
             "type": "integer",
             "minimum": 0,
-            "description": "Characters to skip, to read on",
+            "description": "Characters of the text as it is shown to skip, to read on",
         });
         let definitions = vec![
             About::reads(
@@ -223,7 +222,7 @@ impl Upstream for Files {
             return Ok(failed("that is not a relative path of plain segments"));
         };
         match tool {
-            "files_read" => self.read(&path, offset(&call.arguments)).await,
+            "files_read" => self.read(&path, &call).await,
             "files_write" => {
                 let content = argument(&call.arguments, "content").as_bytes();
                 self.files

@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use toolgate_core::rules::HostRules;
+use toolgate_core::rules::AllowedHosts;
 
 use crate::BackendError;
 use crate::FilePath;
@@ -68,6 +68,10 @@ pub struct Fetched {
 #[async_trait]
 pub trait Fetch: Send + Sync + fmt::Debug {
     /// Fetches `url`, which `hosts` allow, and reads at most `most` bytes of its body.
-    async fn get(&self, url: &str, hosts: &HostRules, most: usize)
-    -> Result<Fetched, BackendError>;
+    async fn get(
+        &self,
+        url: &str,
+        hosts: &AllowedHosts,
+        most: usize,
+    ) -> Result<Fetched, BackendError>;
 }

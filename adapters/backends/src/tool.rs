@@ -9,7 +9,9 @@ use toolgate_core::catalog::Trust;
 use toolgate_core::classify;
 use toolgate_core::classify::Mode;
 use toolgate_core::id::UpstreamId;
+use toolgate_core::verdict::Retry;
 use toolgate_mcp::upstream::Dispatched;
+use toolgate_mcp::upstream::ToolCall;
 use toolgate_mcp::upstream::UpstreamError;
 
 use crate::BackendError;
@@ -128,13 +130,16 @@ pub(crate) fn argument<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a
 }
 
 /// A page's offset, in characters.
-pub(crate) fn offset(arguments: &Map<String, Value>) -> usize {
+fn offset(arguments: &Map<String, Value>) -> usize {
     let offset = arguments.get("offset").and_then(Value::as_u64).unwrap_or(0);
     usize::try_from(offset).unwrap_or(usize::MAX)
 }
 
-/// The characters from `offset` on, at most `most`, and whether there are more.
-pub(crate) fn page(text: &str, offset: usize, most: usize) -> (String, bool) {
+/// The characters of the cleaned text from the call's offset on, at most `most`, and whether there
+/// are more.
+pub(crate) fn page(call: &ToolCall, text: &str, most: usize) -> (String, bool) {
+    let text = call.clean(text);
+    let offset = offset(&call.arguments);
     let mut rest = text.chars().skip(offset);
     let page: String = rest.by_ref().take(most).collect();
     (page, rest.next().is_some())
@@ -142,14 +147,22 @@ pub(crate) fn page(text: &str, offset: usize, most: usize) -> (String, bool) {
 
 /// A store's failure before anything was written.
 pub(crate) fn not_read(error: &BackendError) -> UpstreamError {
-    UpstreamError::not_made(error.to_string())
+    refused(UpstreamError::not_made(error.to_string()), error)
+}
+
+/// What was refused is refused again; what did not answer may answer later.
+fn refused(made: UpstreamError, error: &BackendError) -> UpstreamError {
+    match error {
+        BackendError::Refused(_) | BackendError::TooLarge => made.with_retry(Retry::Fixed),
+        BackendError::Unavailable(_) => made,
+    }
 }
 
 /// A store's failure while something was written.
 pub(crate) fn not_written(error: &BackendError) -> UpstreamError {
     match error {
         BackendError::Refused(_) | BackendError::TooLarge => {
-            UpstreamError::not_made(error.to_string())
+            refused(UpstreamError::not_made(error.to_string()), error)
         }
         BackendError::Unavailable(_) => UpstreamError::unknown(error.to_string()),
     }

@@ -25,7 +25,6 @@ use crate::tool::done;
 use crate::tool::failed;
 use crate::tool::no_such_tool;
 use crate::tool::object;
-use crate::tool::offset;
 use crate::tool::page;
 use crate::tool::source;
 use crate::tool::text;
@@ -74,7 +73,7 @@ fn is_text(content_type: &str) -> bool {
         .contains(&essence.as_str())
 }
 
-fn shown(url: &str, fetched: Fetched, from: usize) -> Value {
+fn shown(url: &str, fetched: Fetched, call: &ToolCall) -> Value {
     if let Some(location) = &fetched.location
         && (300..400).contains(&fetched.status)
     {
@@ -91,7 +90,7 @@ fn shown(url: &str, fetched: Fetched, from: usize) -> Value {
     let total = fetched.body.len();
     let digest = data_encoding::HEXLOWER.encode(&Sha256::digest(&fetched.body));
     let body = String::from_utf8_lossy(&fetched.body);
-    let (text, more) = page(&body, from, PAGE);
+    let (text, more) = page(call, &body, PAGE);
     done(&json!({
         "url": url,
         "status": fetched.status,
@@ -126,7 +125,7 @@ impl Upstream for Web {
                 "offset": {
                     "type": "integer",
                     "minimum": 0,
-                    "description": "Characters to skip, to read on",
+                    "description": "Characters of the text as it is shown to skip, to read on",
                 },
             }),
             &["url"],
@@ -165,9 +164,12 @@ impl Upstream for Web {
             ));
         };
         match self.fetch.get(address.as_str(), hosts, MOST_BODY).await {
-            Ok(fetched) => Ok(shown(address.as_str(), fetched, offset(&call.arguments))),
+            Ok(fetched) => Ok(shown(address.as_str(), fetched, &call)),
             Err(BackendError::Refused(why)) => Ok(failed(why)),
-            Err(error) => Ok(failed(&format!("nothing came back: {error}"))),
+            Err(BackendError::TooLarge) => Ok(failed("the answer is larger than what is read")),
+            Err(BackendError::Unavailable(_)) => {
+                Ok(failed("nothing came back: the host does not answer"))
+            }
         }
     }
 }

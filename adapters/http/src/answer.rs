@@ -38,13 +38,21 @@ impl Problem {
         self
     }
 
+    /// Nothing answers at that path.
     pub(crate) fn missing() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", "there is no such thing")
+        Self::new(StatusCode::NOT_FOUND, "not_found", "there is no such route")
+    }
+
+    /// There is none of that kind.
+    pub(crate) fn no(kind: &str) -> Self {
+        let message = format!("there is no such {kind}");
+        Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
     pub(crate) fn invalid(path: &str, message: impl Into<String>) -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", message)
-            .details(json!([{"path": path, "message": "is not accepted"}]))
+        let message = message.into();
+        let details = json!([{"path": path, "message": message}]);
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", message).details(details)
     }
 
     pub(crate) fn conflict(message: &str) -> Self {
@@ -91,7 +99,7 @@ impl From<OperateError> for Problem {
                 "the policy is not accepted; the one in force stays",
             )
             .details(errors),
-            OperateError::Missing => Self::missing(),
+            OperateError::Missing => Self::no("agent or key"),
             OperateError::Unavailable => Self::unavailable(),
         }
     }

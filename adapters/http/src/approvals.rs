@@ -40,13 +40,22 @@ pub(crate) fn standing(ctx: &Ctx<'_>, approval: &Approval) -> Status {
     approval.status
 }
 
-/// The arguments that this operator sees: in full for those who decide while the request is open,
+/// Whether a yes would make the call now: it waits, or it was not made and may be tried again.
+fn may_run(ctx: &Ctx<'_>, approval: &Approval) -> bool {
+    match standing(ctx, approval) {
+        Status::Pending => true,
+        Status::Failed => approval.args.is_some(),
+        _ => false,
+    }
+}
+
+/// The arguments that this operator sees: in full for those who decide while a yes would send them,
 /// redacted for everybody else and ever after.
 fn args(ctx: &Ctx<'_>, approval: &Approval) -> Value {
     let clear = approval
         .args
         .as_deref()
-        .filter(|_| ctx.operator.role.may_change() && standing(ctx, approval) == Status::Pending);
+        .filter(|_| ctx.operator.role.may_change() && may_run(ctx, approval));
     clear
         .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_else(|| approval.redacted.clone())
@@ -90,8 +99,10 @@ pub(crate) async fn list(ctx: &Ctx<'_>) -> Result<Done, Problem> {
     let status = query
         .text("status")
         .map(|word| {
-            Status::parse(word)
-                .ok_or_else(|| Problem::invalid("", "`status` is not a status of a request"))
+            Status::parse(word).ok_or_else(|| {
+                let words = Status::ALL.map(Status::as_str).join(", ");
+                Problem::invalid("", format!("`status` is one of {words}"))
+            })
         })
         .transpose()?;
     let principal = match query.text("principal") {
@@ -116,8 +127,12 @@ pub(crate) async fn list(ctx: &Ctx<'_>) -> Result<Done, Problem> {
     Ok(Done::ok(json!({ "approvals": approvals })))
 }
 
+fn missing() -> Problem {
+    Problem::no("request")
+}
+
 fn id(ctx: &Ctx<'_>) -> Result<ApprovalId, Problem> {
-    ApprovalId::parse(ctx.segment("id")).ok_or_else(Problem::missing)
+    ApprovalId::parse(ctx.segment("id")).ok_or_else(missing)
 }
 
 pub(crate) async fn show(ctx: &Ctx<'_>) -> Result<Done, Problem> {
@@ -163,7 +178,7 @@ pub(crate) async fn decide(ctx: &Ctx<'_>) -> Result<Done, Problem> {
             };
             Err(Problem::conflict(message).details(outcome(&first)))
         }
-        Err(DecideError::Missing) => Err(Problem::missing()),
+        Err(DecideError::Missing) => Err(missing()),
         Err(DecideError::NotApprover) => {
             let message = "the policy wants somebody else to answer this request";
             Err(Problem::new(StatusCode::FORBIDDEN, "not_approver", message))
@@ -179,9 +194,9 @@ pub(crate) async fn decide(ctx: &Ctx<'_>) -> Result<Done, Problem> {
 async fn find(ctx: &Ctx<'_>, id: &ApprovalId) -> Result<(PrincipalId, Approval), Problem> {
     let gate = &ctx.app.gate;
     let principal = gate.directory().principal_of_approval(id).await?;
-    let principal = principal.ok_or_else(Problem::missing)?;
+    let principal = principal.ok_or_else(missing)?;
     let approval = gate.ledger().approval(&principal, id).await?;
-    Ok((principal, approval.ok_or_else(Problem::missing)?))
+    Ok((principal, approval.ok_or_else(missing)?))
 }
 
 async fn prompted(
@@ -190,7 +205,7 @@ async fn prompted(
     approval: &Approval,
 ) -> Result<Prompt, Problem> {
     let head = ctx.app.gate.ledger().head(principal).await?;
-    let head = head.ok_or_else(Problem::missing)?;
+    let head = head.ok_or_else(missing)?;
     Ok(prompt(
         &head.name,
         approval,
@@ -202,7 +217,7 @@ async fn prompted(
 async fn same_view(ctx: &Ctx<'_>, id: &ApprovalId, viewed: &str) -> Result<(), Problem> {
     let (principal, approval) = find(ctx, id).await?;
     let now = prompted(ctx, &principal, &approval).await?;
-    if standing(ctx, &approval) == Status::Pending && now.digest.to_string() != viewed {
+    if may_run(ctx, &approval) && now.digest.to_string() != viewed {
         return Err(Problem::conflict(
             "`viewedDigest` is not that of the request as it is shown",
         ));

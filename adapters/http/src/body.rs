@@ -81,20 +81,20 @@ impl Fields {
     }
 
     /// A name of some kind that may be absent.
-    pub(crate) fn parsed<T: std::str::FromStr>(
-        &mut self,
-        name: &str,
-    ) -> Result<Option<T>, Problem> {
+    pub(crate) fn parsed<T: std::str::FromStr>(&mut self, name: &str) -> Result<Option<T>, Problem>
+    where
+        T::Err: std::fmt::Display,
+    {
         let text = self.text(name)?;
-        text.map(|text| text.parse().map_err(|_| shape(name, "in its form")))
-            .transpose()
+        text.map(|text| read(name, &text)).transpose()
     }
 
     /// A name of some kind that must be there.
-    pub(crate) fn needed<T: std::str::FromStr>(&mut self, name: &str) -> Result<T, Problem> {
-        self.needed_text(name)?
-            .parse()
-            .map_err(|_| shape(name, "in its form"))
+    pub(crate) fn needed<T: std::str::FromStr>(&mut self, name: &str) -> Result<T, Problem>
+    where
+        T::Err: std::fmt::Display,
+    {
+        read(name, &self.needed_text(name)?)
     }
 
     /// The reason of an operator, if there is one.
@@ -134,6 +134,15 @@ impl Fields {
     }
 }
 
+/// Reads a name of some kind; its own rule says what is wrong with it.
+fn read<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, Problem>
+where
+    T::Err: std::fmt::Display,
+{
+    text.parse()
+        .map_err(|rule: T::Err| Problem::invalid(&format!("/{name}"), format!("`{name}` {rule}")))
+}
+
 fn shape(name: &str, expected: &str) -> Problem {
     Problem::invalid(&format!("/{name}"), format!("`{name}` is not {expected}"))
 }
@@ -148,10 +157,15 @@ impl Query {
         for (name, value) in pairs {
             let twice = read.iter().any(|(other, _)| *other == name);
             if twice || !known.contains(&name.as_ref()) {
-                return Err(Problem::invalid(
-                    "",
-                    "a query parameter is unknown or there twice",
-                ));
+                let message = match (twice, known) {
+                    (true, _) => "a query parameter is there twice".to_owned(),
+                    (false, []) => "there are no query parameters here".to_owned(),
+                    (false, known) => format!(
+                        "a query parameter is unknown; known are {}",
+                        known.join(", ")
+                    ),
+                };
+                return Err(Problem::invalid("", message));
             }
             read.push((name.into_owned(), value.into_owned()));
         }

@@ -15,6 +15,7 @@ use toolgate_mcp::wire;
 use crate::Answered;
 use crate::App;
 use crate::Asked;
+use crate::Known;
 use crate::answer::Done;
 use crate::answer::Problem;
 use crate::answer::guard;
@@ -58,7 +59,8 @@ impl Ctx<'_> {
 /// that matches a route under `/api` is 401 without a good token, whatever else is wrong with it.
 pub async fn handle(app: &App, request: Asked) -> Answered {
     let (parts, body) = request.into_parts();
-    let (route, response) = match app.hosts.check(&parts.headers) {
+    let (route, response) = match app.hosts.check(&parts.uri, &parts.headers) {
+        Err(reply) if parts.uri.path().starts_with("/api") => (None, foreign(&reply)),
         Err(reply) => (None, guard(reply.into())),
         Ok(()) => match route::find(&parts.method, parts.uri.path()) {
             Matched::Nothing => (None, Problem::missing().into_response()),
@@ -119,10 +121,12 @@ async fn matched(
                 body,
                 segments,
             };
-            match api(route, &ctx).await {
+            let mut response = match api(route, &ctx).await {
                 Ok(done) => done.into_response(),
                 Err(problem) => problem.into_response(),
-            }
+            };
+            response.extensions_mut().insert(Known);
+            response
         }
     }
 }
@@ -195,6 +199,12 @@ async fn operator(app: &App, headers: &HeaderMap) -> Result<Operator, Answered> 
         Ok(None) => Err(unauthorised()),
         Err(_) => Err(Problem::unavailable().into_response()),
     }
+}
+
+/// A host or an origin that is not served, in the words of the admin API.
+fn foreign(reply: &wire::HttpReply) -> Answered {
+    let message = "this host or this origin is not served";
+    Problem::new(reply.status, "foreign_host", message).into_response()
 }
 
 fn unauthorised() -> Answered {

@@ -125,6 +125,12 @@ pub trait Seed: Send + Sync + fmt::Debug {
     async fn seed(&self, gate: &Gate, by: &OperatorName) -> Result<Value, OperateError>;
 }
 
+/// What a response carries, as an extension, whose caller was known: an agent by its key or an
+/// operator by a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a mark")]
+pub struct Known;
+
 /// How the process fares.
 pub trait Health: Send + Sync + fmt::Debug {
     /// Whether calls can be written down.

@@ -14,6 +14,7 @@ use toolgate_mcp::wire::What;
 
 use crate::Answered;
 use crate::App;
+use crate::Known;
 use crate::answer::Problem;
 
 /// Answers a message to the endpoint. Nothing of it is read before the key is known to be good.
@@ -31,10 +32,12 @@ pub(crate) async fn endpoint(
         Ok(caller) => caller,
         Err(error) => return turned_away(&error),
     };
-    match app.face.decode(method, headers, body) {
+    let mut response = match app.face.decode(method, headers, body) {
         Decoded::Answer(reply) => reply.into(),
         Decoded::Ask(ask) => answer(app, &caller, headers, ask).await,
-    }
+    };
+    response.extensions_mut().insert(Known);
+    response
 }
 
 fn turned_away(error: &Unauthenticated) -> Answered {
@@ -51,7 +54,7 @@ fn turned_away(error: &Unauthenticated) -> Answered {
 
 async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, ask: Ask) -> Answered {
     match ask.what.clone() {
-        What::ListTools { cursor: Some(_) } => ask.tools(Vec::<()>::new(), None).into(),
+        What::ListTools { cursor: Some(_) } => ask.unknown_cursor().into(),
         What::ListTools { cursor: None } => match app.gate.view(caller).await {
             Ok(tools) => ask.tools(tools, None).into(),
             Err(error) => turned_away(&error),

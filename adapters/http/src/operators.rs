@@ -79,13 +79,26 @@ pub(crate) async fn add(ctx: &Ctx<'_>) -> Result<Done, Problem> {
     ))
 }
 
+/// Whether there is an operator of that name, stored or not.
+pub(crate) async fn is_one(ctx: &Ctx<'_>, name: &OperatorName) -> Result<bool, Problem> {
+    if ctx.app.owners.iter().any(|owner| owner.name == *name) {
+        return Ok(true);
+    }
+    let stored = ctx.app.gate.directory().operators().await?;
+    Ok(stored.iter().any(|operator| operator.name == *name))
+}
+
 pub(crate) async fn remove(ctx: &Ctx<'_>) -> Result<Done, Problem> {
-    let name = OperatorName::new(ctx.segment("name")).map_err(|_| Problem::missing())?;
+    let name = OperatorName::new(ctx.segment("name")).map_err(|_| Problem::no("operator"))?;
     Fields::read(ctx.headers, ctx.body)?.end(&ctx.operator.name)?;
+    if ctx.app.owners.iter().any(|owner| owner.name == name) {
+        let message = "this operator's token is in the environment of the gate, and ends with it";
+        return Err(Problem::conflict(message));
+    }
     let directory = ctx.app.gate.directory();
     let stored = directory.operators().await?;
     if !stored.iter().any(|operator| operator.name == name) {
-        return Err(Problem::missing());
+        return Err(Problem::no("operator"));
     }
     let event = Event::note("operator_removed")
         .with("operator", &name)

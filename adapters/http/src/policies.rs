@@ -20,7 +20,7 @@ use crate::principals;
 const MOST_APPLIED: usize = 1_000;
 
 fn name(ctx: &Ctx<'_>) -> Result<PolicyName, Problem> {
-    PolicyName::new(ctx.segment("name")).map_err(|_| Problem::missing())
+    PolicyName::new(ctx.segment("name")).map_err(|_| Problem::no("policy"))
 }
 
 fn shown(stored: &NamedPolicy) -> Value {
@@ -36,7 +36,7 @@ pub(crate) async fn list(ctx: &Ctx<'_>) -> Result<Done, Problem> {
 
 async fn stored(ctx: &Ctx<'_>) -> Result<NamedPolicy, Problem> {
     let found = ctx.app.gate.directory().named_policy(&name(ctx)?).await?;
-    found.ok_or_else(Problem::missing)
+    found.ok_or_else(|| Problem::no("policy"))
 }
 
 pub(crate) async fn show(ctx: &Ctx<'_>) -> Result<Done, Problem> {

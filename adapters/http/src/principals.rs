@@ -18,6 +18,7 @@ use crate::answer::Problem;
 use crate::body::Fields;
 use crate::body::Query;
 use crate::enter::Ctx;
+use crate::operators;
 
 /// The principal of that id or name.
 pub(crate) async fn find(ctx: &Ctx<'_>, named: &str) -> Result<Arc<Head>, Problem> {
@@ -29,13 +30,17 @@ pub(crate) async fn find(ctx: &Ctx<'_>, named: &str) -> Result<Arc<Head>, Proble
     {
         return Ok(head);
     }
-    let name = PrincipalName::new(named).map_err(|_| Problem::missing())?;
+    let name = PrincipalName::new(named).map_err(|_| missing())?;
     let id = gate
         .directory()
         .principal_of_name(&name)
         .await?
-        .ok_or_else(Problem::missing)?;
-    gate.ledger().head(&id).await?.ok_or_else(Problem::missing)
+        .ok_or_else(missing)?;
+    gate.ledger().head(&id).await?.ok_or_else(missing)
+}
+
+fn missing() -> Problem {
+    Problem::no("agent")
 }
 
 async fn here(ctx: &Ctx<'_>) -> Result<Arc<Head>, Problem> {
@@ -141,6 +146,12 @@ pub(crate) async fn add(ctx: &Ctx<'_>) -> Result<Done, Problem> {
     let owner: Option<OperatorName> = fields.parsed("owner")?;
     let policy = given(ctx, &mut fields).await?;
     fields.end(&ctx.operator.name)?;
+    if let Some(owner) = &owner
+        && !operators::is_one(ctx, owner).await?
+    {
+        let message = "`owner` is not the name of an operator";
+        return Err(Problem::invalid("/owner", message));
+    }
     let (text, policy_name) = policy.map_or((None, None), |(text, name)| (Some(text), name));
     let by = &ctx.operator.name;
     let gate = &ctx.app.gate;
@@ -158,7 +169,7 @@ pub(crate) async fn show(ctx: &Ctx<'_>) -> Result<Done, Problem> {
 pub(crate) async fn policy(ctx: &Ctx<'_>) -> Result<Done, Problem> {
     let head = here(ctx).await?;
     let found = ctx.app.gate.ledger().policy(&head.id).await?;
-    let (version, text) = found.ok_or_else(Problem::missing)?;
+    let (version, text) = found.ok_or_else(missing)?;
     let document: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
     Ok(Done::ok(
         json!({ "policy": document, "policyVersion": version }),
@@ -181,6 +192,10 @@ pub(crate) async fn add_key(ctx: &Ctx<'_>) -> Result<Done, Problem> {
     let mut fields = Fields::read(ctx.headers, ctx.body)?;
     let expires_at: Option<Timestamp> = fields.parsed("expiresAt")?;
     fields.end(&ctx.operator.name)?;
+    if expires_at.is_some_and(|at| at <= ctx.app.gate.ledger().now()) {
+        let message = "`expiresAt` is over already, so the key would never be good";
+        return Err(Problem::invalid("/expiresAt", message));
+    }
     let key = ctx
         .app
         .gate
@@ -193,7 +208,7 @@ pub(crate) async fn add_key(ctx: &Ctx<'_>) -> Result<Done, Problem> {
 
 pub(crate) async fn revoke_key(ctx: &Ctx<'_>) -> Result<Done, Problem> {
     let head = here(ctx).await?;
-    let key = KeyId::new(ctx.segment("key")).map_err(|_| Problem::missing())?;
+    let key = KeyId::new(ctx.segment("key")).map_err(|_| Problem::no("key"))?;
     Fields::read(ctx.headers, ctx.body)?.end(&ctx.operator.name)?;
     ctx.app
         .gate

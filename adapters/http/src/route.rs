@@ -67,7 +67,7 @@ routes! {
     Audit GET "/api/audit" Viewer;
     AuditVerify GET "/api/audit/verify" Viewer;
     Catalog GET "/api/catalog" Viewer;
-    Check POST "/api/principals/{id}/check" Owner;
+    Check POST "/api/principals/{id}/check" Viewer;
     Health GET "/health" Anybody;
     KeyRevoke POST "/api/principals/{id}/keys/{key}/revoke" Owner;
     Kill POST "/api/principals/{id}/kill" Owner;

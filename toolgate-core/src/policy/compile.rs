@@ -17,7 +17,7 @@ use crate::schema::shape::Place;
 use super::Entry;
 use super::Grant;
 use super::Policy;
-use super::document::Approval;
+use super::document::AskWhen;
 use super::document::OtherArgs;
 use super::document::PolicyDocument;
 use super::document::ToolPolicy;
@@ -36,7 +36,7 @@ pub(super) fn compile(
     for (name, said) in &document.tools {
         let path = format!("/tools/{}", pointer_escape(name));
         let is_byo = catalog.find(name).is_some_and(|tool| !is_vouched(tool));
-        if is_byo && said.approval == Some(Approval::Never) {
+        if is_byo && said.approval == Some(AskWhen::Never) {
             let message = "may be `never` only for a tool that is built in or vetted";
             errors.push(PolicyError::new(format!("{path}/approval"), message));
         }

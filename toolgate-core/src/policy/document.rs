@@ -65,7 +65,7 @@ pub struct ToolPolicy {
     pub per_minute: Option<u32>,
     /// When a person is asked (`auto` if absent).
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub approval: Option<Approval>,
+    pub approval: Option<AskWhen>,
     /// For how many seconds a stored result is replayed once it was handed over (600 if absent).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub replay: Option<u32>,
@@ -115,7 +115,7 @@ words! {
 
 words! {
     /// When a person is asked about a tool.
-    Approval {
+    AskWhen {
         /// Before every call.
         Always = "always",
         /// Before calls that change something.

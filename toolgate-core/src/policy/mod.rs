@@ -20,12 +20,14 @@ use crate::catalog::Tool;
 use crate::catalog::Trust;
 use crate::classify::Mode;
 use crate::id::ToolName;
+use crate::id::UpstreamId;
+use crate::id::WireName;
+use crate::rules::AllowedHosts;
 use crate::rules::ArgumentRules;
-use crate::rules::HostRules;
 
 pub use document::Allow;
-pub use document::Approval;
 pub use document::Approvers;
+pub use document::AskWhen;
 pub use document::Fence;
 pub use document::OnInjection;
 pub use document::OtherArgs;
@@ -219,10 +221,17 @@ impl Policy {
     #[must_use]
     pub fn may_ask(&self, tool: &Tool) -> bool {
         match self.approval(tool) {
-            Approval::Always => true,
-            Approval::Auto => asks_by_itself(tool),
-            Approval::Never => false,
+            AskWhen::Always => true,
+            AskWhen::Auto => asks_by_itself(tool),
+            AskWhen::Never => false,
         }
+    }
+
+    /// Whether a call of that tool may be answered by where a request stands: it waits for a
+    /// person, or for an equal action that is being made.
+    #[must_use]
+    pub fn may_answer_later(&self, tool: &Tool) -> bool {
+        self.may_ask(tool) || tool.classified().mode == Mode::Action
     }
 
     /// How often this principal may call that tool.
@@ -266,10 +275,24 @@ impl Policy {
         self.document.approvers.unwrap_or_default()
     }
 
-    /// The hosts that a tool is bound to, if a rule of it names any.
+    /// The hosts that a tool is bound to, if rules of it name any: those that all of them name.
     #[must_use]
-    pub fn hosts(&self, shown: &ToolName) -> Option<&HostRules> {
-        self.entry(shown).and_then(|entry| entry.rules.hosts())
+    pub fn hosts(&self, shown: &ToolName) -> Option<AllowedHosts> {
+        let rules = self.entry(shown).map(|entry| &entry.rules)?;
+        rules.hosts().cloned().reduce(AllowedHosts::and)
+    }
+
+    /// Whether this principal has a tool of that name, or had it while it existed.
+    #[must_use]
+    pub fn names(&self, shown: &ToolName, upstream: &UpstreamId, wire: &WireName) -> bool {
+        if self.entry(shown).is_some() {
+            return true;
+        }
+        self.upstreams.get(upstream.as_str()).is_some_and(|grant| {
+            grant.allow != Allow::None
+                && !grant.except.contains(wire.as_str())
+                && !grant.except.contains(shown.as_str())
+        })
     }
 
     /// Its rules about a tool's arguments.
@@ -282,12 +305,12 @@ impl Policy {
     ///
     /// That nobody is asked holds only while the tool's author is vouched for.
     #[must_use]
-    pub fn approval(&self, tool: &Tool) -> Approval {
+    pub fn approval(&self, tool: &Tool) -> AskWhen {
         let said = self
             .entry(tool.shown())
             .and_then(|entry| entry.policy.approval);
         match said.unwrap_or_default() {
-            Approval::Never if !is_vouched(tool) => Approval::Auto,
+            AskWhen::Never if !is_vouched(tool) => AskWhen::Auto,
             said => said,
         }
     }

@@ -15,8 +15,8 @@ use super::MOST_RULES;
 use super::MOST_TEXT;
 use super::MOST_TOOLS;
 use super::document::Allow;
-use super::document::Approval;
 use super::document::Approvers;
+use super::document::AskWhen;
 use super::document::Fence;
 use super::document::OnInjection;
 use super::document::OtherArgs;
@@ -99,7 +99,7 @@ fn tool(mut fields: Fields<'_, '_>) -> Option<ToolPolicy> {
         other_args: fields.word("otherArgs", OtherArgs::WORDS),
         unknown_args: fields.word("unknownArgs", UnknownArgs::WORDS),
         per_minute: fields.count("perMinute", u32::MAX),
-        approval: fields.word("approval", Approval::WORDS),
+        approval: fields.word("approval", AskWhen::WORDS),
         replay: fields.count("replay", MOST_REPLAY),
     })
 }

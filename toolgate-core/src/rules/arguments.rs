@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::json::pointer_escape;
 
+use super::AllowedHosts;
 use super::ArgumentPath;
-use super::HostRules;
 use super::Rule;
 
 /// The most refusals that one check reports.
@@ -51,10 +51,9 @@ impl ArgumentRules {
         self.rules.iter().map(|(path, rule)| (path, rule))
     }
 
-    /// The first rule's hosts.
-    #[must_use]
-    pub fn hosts(&self) -> Option<&HostRules> {
-        self.rules.iter().find_map(|(_, rule)| rule.hosts())
+    /// The hosts of every rule that names any.
+    pub fn hosts(&self) -> impl Iterator<Item = &AllowedHosts> {
+        self.rules.iter().filter_map(|(_, rule)| rule.hosts())
     }
 
     /// Whether some rule is about that top-level argument.

@@ -41,31 +41,34 @@ impl std::error::Error for HostError {}
 /// The hosts that addresses may be on.
 ///
 /// ```
-/// use toolgate_core::rules::{HostError, HostRules};
+/// use toolgate_core::rules::{HostError, AllowedHosts};
 ///
-/// let hosts = HostRules::new(&["example.com".to_owned(), "*.example.org".to_owned()]).unwrap();
+/// let hosts = AllowedHosts::new(&["example.com".to_owned(), "*.example.org".to_owned()]).unwrap();
 /// assert!(hosts.allows("https://EXAMPLE.com/a").is_ok());
 /// assert!(hosts.allows("https://www.example.org/").is_ok());
 /// assert_eq!(hosts.allows("https://example.org/"), Err(HostError::Host));
 /// assert_eq!(hosts.allows("https://example.com@evil.example/"), Err(HostError::UserInfo));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostRules {
+pub struct AllowedHosts {
+    // INVARIANT: not empty. A host must be in every list.
+    lists: Vec<List>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct List {
     exact: Vec<String>,
     /// Each with a leading dot.
     below: Vec<String>,
 }
 
-impl HostRules {
+impl AllowedHosts {
     /// Reads host names; `*.example.com` is every host below `example.com`, and not that one.
     ///
     /// # Errors
     /// Every name that is not a host.
     pub fn new(hosts: &[String]) -> Result<Self, Vec<RuleError>> {
-        let mut rules = Self {
-            exact: Vec::new(),
-            below: Vec::new(),
-        };
+        let mut rules = List::default();
         let mut errors = Vec::new();
         if hosts.is_empty() {
             errors.push(RuleError::new("hosts", "is empty, so nothing can match"));
@@ -89,7 +92,7 @@ impl HostRules {
             }
         }
         if errors.is_empty() {
-            Ok(rules)
+            Ok(Self { lists: vec![rules] })
         } else {
             Err(errors)
         }
@@ -136,7 +139,7 @@ impl HostRules {
         if !authority.is_ascii() && !plain.split('.').any(|label| label.starts_with("xn--")) {
             return Err(HostError::Address);
         }
-        if !self.names(plain) {
+        if !self.lists.iter().all(|list| list.names(plain)) {
             return Err(HostError::Host);
         }
         if plain != host {
@@ -145,6 +148,15 @@ impl HostRules {
         Ok(url)
     }
 
+    /// The hosts that both name.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.lists.extend(other.lists);
+        self
+    }
+}
+
+impl List {
     fn names(&self, host: &str) -> bool {
         self.exact.iter().any(|exact| exact == host)
             || self.below.iter().any(|suffix| {

@@ -18,8 +18,8 @@ use crate::json::canonical;
 
 pub use arguments::ArgumentRules;
 pub use arguments::Refusal;
+pub use hosts::AllowedHosts;
 pub use hosts::HostError;
-pub use hosts::HostRules;
 pub use path::PathError;
 pub use path::check_path;
 pub use pointer::ArgumentPath;
@@ -105,7 +105,7 @@ pub struct Rule {
     document: RuleDocument,
     one_of: Option<Vec<Vec<u8>>>,
     pattern: Option<Regex>,
-    hosts: Option<HostRules>,
+    hosts: Option<AllowedHosts>,
 }
 
 impl Rule {
@@ -121,7 +121,7 @@ impl Rule {
                 .ok()
         });
         let hosts = document.hosts.as_deref().and_then(|hosts| {
-            HostRules::new(hosts)
+            AllowedHosts::new(hosts)
                 .map_err(|wrong| errors.extend(wrong))
                 .ok()
         });
@@ -215,7 +215,7 @@ impl Rule {
 
     /// Its hosts, if it names any.
     #[must_use]
-    pub const fn hosts(&self) -> Option<&HostRules> {
+    pub const fn hosts(&self) -> Option<&AllowedHosts> {
         self.hosts.as_ref()
     }
 

@@ -5,44 +5,50 @@ use super::Event;
 use super::EventKind;
 use super::Loaded;
 use super::Outcome;
-use super::Repeat;
 use super::Running;
 use super::Step;
 use super::moves::Admit;
 use super::moves::Subject;
+use super::repeats;
+use super::repeats::Likeness;
+use super::settle;
 use super::step::Draft;
 use super::sweep;
 use crate::approval::Approval;
 use crate::approval::ApprovalId;
 use crate::approval::Change;
 use crate::approval::Claim;
-use crate::approval::MOST_OPEN;
 use crate::approval::Status;
 use crate::approval::WINDOW;
 use crate::id::CallId;
 use crate::id::KeyId;
 use crate::id::ToolName;
-use crate::limits::Shortfall;
-use crate::time::SECOND;
 use crate::verdict::Code;
 use crate::verdict::Decision;
 use crate::verdict::Reason;
 use crate::verdict::Retry;
 
-/// How long an equal answer is counted instead of written again, in milliseconds.
-const COLLAPSE: i64 = 10 * SECOND;
-/// The most different answers counted at once.
-const MOST_REPEATS: usize = 64;
-
 pub(super) fn admit(mut draft: Draft, loaded: &Loaded, admit: &Admit) -> Step {
-    if let Some(again) = made_before(loaded, admit) {
-        return Step::still(again);
-    }
+    let before = made_before(loaded, admit);
     if let Some(reason) = draft.killed() {
+        if let Some(before) = before {
+            give_up(&mut draft, before);
+        }
         return refuse(draft, admit, reason);
     }
     if !draft.authorised(admit.key.as_ref()) {
+        if let Some(before) = before {
+            give_up(&mut draft, before);
+            return draft.end(Outcome::Unauthorised);
+        }
         return Step::still(Outcome::Unauthorised);
+    }
+    match before {
+        Some(Before::Admitted(_)) => return Step::still(Outcome::Admitted),
+        Some(Before::Claimed(approval)) => {
+            return Step::still(Outcome::Claimed(Box::new(approval.clone())));
+        }
+        None => {}
     }
     if admit.policy_version != draft.head.policy.version {
         return Step::still(Outcome::Stale);
@@ -76,7 +82,7 @@ pub(super) fn admit(mut draft: Draft, loaded: &Loaded, admit: &Admit) -> Step {
     }
     let now = draft.now;
     if let Err(shortfall) = draft.head.meters.take(&admit.limits, tool, now) {
-        return refuse(draft, admit, over(shortfall));
+        return refuse(draft, admit, shortfall.reason());
     }
     match decision {
         Decision::Run => run(draft, admit, subject, tool),
@@ -87,10 +93,16 @@ pub(super) fn admit(mut draft: Draft, loaded: &Loaded, admit: &Admit) -> Step {
     }
 }
 
-/// The answer that this very call got before, if it did.
-fn made_before(loaded: &Loaded, admit: &Admit) -> Option<Outcome> {
-    if loaded.call.is_some() {
-        return Some(Outcome::Admitted);
+/// What this very call got before, if it was asked already and its answer was lost.
+#[derive(Clone, Copy)]
+enum Before<'a> {
+    Admitted(&'a Running),
+    Claimed(&'a Approval),
+}
+
+fn made_before<'a>(loaded: &'a Loaded, admit: &Admit) -> Option<Before<'a>> {
+    if let Some(running) = &loaded.call {
+        return Some(Before::Admitted(running));
     }
     let approval = loaded.approval.as_ref()?;
     let mine = approval
@@ -98,7 +110,20 @@ fn made_before(loaded: &Loaded, admit: &Admit) -> Option<Outcome> {
         .as_ref()
         .is_some_and(|claim| claim.call == admit.call);
     (mine && approval.unattended && approval.status == Status::Applying)
-        .then(|| Outcome::Claimed(Box::new(approval.clone())))
+        .then_some(Before::Claimed(approval))
+}
+
+/// Ends a call that was let pass and will not be made: whoever asks again has not made it yet.
+fn give_up(draft: &mut Draft, before: Before<'_>) {
+    match before {
+        Before::Admitted(running) => {
+            draft.call(CallChange::Drop(running.call.clone()));
+            draft.event(settle::observed(running).with("withheld", "not_made"));
+        }
+        Before::Claimed(approval) => {
+            settle::not_made(draft, approval.clone());
+        }
+    }
 }
 
 fn leading(admit: &Admit) -> Reason {
@@ -109,28 +134,21 @@ fn leading(admit: &Admit) -> Reason {
         .unwrap_or_else(|| Reason::new(Code::Hidden, "there is no such tool", Retry::Never))
 }
 
-pub(super) fn over(shortfall: Shortfall) -> Reason {
-    match shortfall {
-        Shortfall::Budget(wait) => {
-            let message = "today's calls are used up; the count starts anew at midnight UTC";
-            Reason::new(Code::BudgetExhausted, message, Retry::After).after_ms(wait)
-        }
-        Shortfall::Rate(wait) => {
-            let message = "too many calls in a minute; wait before the next one";
-            Reason::new(Code::RateLimited, message, Retry::After).after_ms(wait)
-        }
-    }
-}
-
 /// Refuses, and writes it down unless an equal refusal was written within ten seconds.
 fn refuse(mut draft: Draft, admit: &Admit, reason: Reason) -> Step {
     let known = admit
         .tool
         .as_ref()
         .filter(|_| admit.verdict.decision != Decision::Hidden);
-    let Some(more) = first_of_its_kind(&mut draft, reason.code, known) else {
-        return draft.end(Outcome::Refused(reason));
+    let like = Likeness {
+        code: reason.code,
+        tool: known,
+        key: admit.key.as_ref(),
+        path: reason.path.as_deref(),
     };
+    if !repeats::is_new(&mut draft, like) {
+        return draft.end(Outcome::Refused(reason));
+    }
     let mut event = Event::new(EventKind::Refused)
         .args(admit.redacted.as_ref(), admit.seal.as_ref())
         .with("call", &admit.call)
@@ -139,58 +157,15 @@ fn refuse(mut draft: Draft, admit: &Admit, reason: Reason) -> Step {
         .with("path", &reason.path)
         .with("policyVersion", draft.head.policy.version);
     event.tool = Some(known.map_or_else(|| admit.asked.clone(), ToString::to_string));
-    if more > 0 {
-        event = event.with("alsoRefused", more);
-    }
     draft.event(event);
     draft.end(Outcome::Refused(reason))
-}
-
-/// Counts an answer. `Some` with the number of equal ones left unwritten since the last written
-/// one means: write this one down.
-pub(super) fn first_of_its_kind(
-    draft: &mut Draft,
-    code: Code,
-    tool: Option<&ToolName>,
-) -> Option<u64> {
-    let now = draft.now;
-    let repeats = &mut draft.head.repeats;
-    if let Some(known) = repeats
-        .iter_mut()
-        .find(|r| r.code == code && r.tool.as_ref() == tool)
-    {
-        if now.since(known.since) < COLLAPSE {
-            known.more = known.more.saturating_add(1);
-            return None;
-        }
-        let more = std::mem::take(&mut known.more);
-        known.since = now;
-        return Some(more);
-    }
-    if repeats.len() >= MOST_REPEATS {
-        let oldest = repeats
-            .iter()
-            .enumerate()
-            .min_by_key(|(_, r)| r.since)
-            .map(|(at, _)| at);
-        if let Some(at) = oldest {
-            repeats.remove(at);
-        }
-    }
-    repeats.push(Repeat {
-        code,
-        tool: tool.cloned(),
-        since: now,
-        more: 0,
-    });
-    Some(0)
 }
 
 /// An earlier request answers: asking again takes a token of all calls, and nothing else.
 fn held(mut draft: Draft, admit: &Admit, earlier: Approval) -> Step {
     let now = draft.now;
     if let Err(shortfall) = draft.head.meters.take_overall(&admit.limits, now) {
-        return refuse(draft, admit, over(shortfall));
+        return refuse(draft, admit, shortfall.reason());
     }
     note_held(&mut draft, &earlier, Some(&admit.call), admit.key.as_ref());
     draft.end(Outcome::Held(Box::new(earlier)))
@@ -207,15 +182,20 @@ pub(super) fn note_held(
     if earlier.status == Status::Applied {
         return;
     }
-    if let Some(more) = first_of_its_kind(draft, Code::Held, Some(&earlier.tool)) {
+    let like = Likeness {
+        code: Code::Held,
+        tool: Some(&earlier.tool),
+        key,
+        path: None,
+    };
+    if repeats::is_new(draft, like) {
         draft.event(
             Event::new(EventKind::Held)
                 .tool(Some(&earlier.tool))
                 .with("approval", &earlier.id)
                 .with("status", earlier.status)
                 .with("call", call)
-                .with("key", key)
-                .with("alsoHeld", (more > 0).then_some(more)),
+                .with("key", key),
         );
     }
 }
@@ -230,6 +210,7 @@ fn run(mut draft: Draft, admit: &Admit, subject: &Subject, tool: &ToolName) -> S
         redacted: admit.redacted.clone(),
         seal: admit.seal.clone(),
         admitted_at: draft.now,
+        kills: draft.head.kills,
         lease_until: draft.now.plus(admit.lease_ms),
     })));
     draft.end(Outcome::Admitted)
@@ -269,13 +250,6 @@ fn row(
     }
 }
 
-fn full(draft: &Draft) -> Option<Reason> {
-    (draft.head.open >= MOST_OPEN).then(|| {
-        let message = "too many requests are undecided; wait until some are decided";
-        Reason::new(Code::QueueFull, message, Retry::After)
-    })
-}
-
 fn queue(
     mut draft: Draft,
     admit: &Admit,
@@ -283,9 +257,10 @@ fn queue(
     tool: &ToolName,
     generation: u32,
 ) -> Step {
-    if let Some(reason) = full(&draft) {
+    if let Some(reason) = draft.head.queue_full() {
         return refuse(draft, admit, reason);
     }
+    let generation = unused(&draft, generation);
     let approval = row(&draft, admit, subject, tool, generation);
     draft.head.open = draft.head.open.saturating_add(1);
     draft.save(&approval);
@@ -293,6 +268,15 @@ fn queue(
         described(EventKind::Pending, admit, &approval).with("expiresAt", approval.expires_at),
     );
     draft.end(Outcome::Queued(Box::new(approval)))
+}
+
+/// A generation that no request of this form has had. Outcomes of calls that needed no person are
+/// dropped after a while; counting by claims keeps their names from coming back.
+fn unused(draft: &Draft, generation: u32) -> u32 {
+    match u32::try_from(draft.head.fence) {
+        Ok(0) => generation,
+        claims => generation.max(claims.unwrap_or(u32::MAX).saturating_add(1)),
+    }
 }
 
 /// Nobody is asked: the action is staged and claimed in one move.
@@ -303,15 +287,11 @@ fn claim(
     tool: &ToolName,
     generation: u32,
 ) -> Step {
-    if let Some(reason) = full(&draft) {
+    if let Some(reason) = draft.head.queue_full() {
         return refuse(draft, admit, reason);
     }
-    // Outcomes of such calls are dropped after a while; counting by claims keeps a name from coming
-    // back.
-    let claims = u32::try_from(draft.head.fence)
-        .unwrap_or(u32::MAX)
-        .saturating_add(1);
-    let mut approval = row(&draft, admit, subject, tool, generation.max(claims));
+    let generation = unused(&draft, generation).max(1);
+    let mut approval = row(&draft, admit, subject, tool, generation);
     approval.unattended = true;
     take_claim(&mut draft, &mut approval, &admit.call, admit.lease_ms);
     draft.head.open = draft.head.open.saturating_add(1);

@@ -6,16 +6,19 @@ use super::Loaded;
 use super::Outcome;
 use super::Step;
 use super::admit::note_held;
-use super::admit::over;
 use super::moves::Collect;
 use super::moves::Poll;
+use super::repeats;
+use super::repeats::Likeness;
 use super::step::Draft;
 use super::sweep;
 use crate::approval::Status;
+use crate::verdict::Code;
+use crate::verdict::Reason;
 
 pub(super) fn poll(mut draft: Draft, loaded: &Loaded, poll: &Poll) -> Step {
     if let Some(reason) = draft.killed() {
-        return Step::still(Outcome::Refused(reason));
+        return refuse(draft, poll, reason);
     }
     if !draft.authorised(poll.key.as_ref()) {
         return Step::still(Outcome::Unauthorised);
@@ -27,14 +30,14 @@ pub(super) fn poll(mut draft: Draft, loaded: &Loaded, poll: &Poll) -> Step {
     if poll.counted
         && let Err(shortfall) = draft.head.meters.take_overall(&poll.limits, now)
     {
-        return Step::still(Outcome::Refused(over(shortfall)));
+        return refuse(draft, poll, shortfall.reason());
     }
     let Some(found) = &loaded.approval else {
-        return if poll.counted {
-            draft.end(Outcome::Missing)
-        } else {
-            Step::still(Outcome::Missing)
-        };
+        if !poll.counted {
+            return Step::still(Outcome::Missing);
+        }
+        note_refused(&mut draft, poll, Code::NotFound);
+        return draft.end(Outcome::Missing);
     };
     let mut approval = found.clone();
     let closed = sweep::close_if_overdue(&mut draft, &mut approval);
@@ -49,12 +52,42 @@ pub(super) fn poll(mut draft: Draft, loaded: &Loaded, poll: &Poll) -> Step {
     }
 }
 
+fn refuse(mut draft: Draft, poll: &Poll, reason: Reason) -> Step {
+    if !poll.counted {
+        return Step::still(Outcome::Refused(reason));
+    }
+    note_refused(&mut draft, poll, reason.code);
+    draft.end(Outcome::Refused(reason))
+}
+
+/// Writes down that asking was refused. The name that was asked for is the caller's own word, and
+/// may be anybody's.
+fn note_refused(draft: &mut Draft, poll: &Poll, code: Code) {
+    let like = Likeness {
+        code,
+        tool: None,
+        key: poll.key.as_ref(),
+        path: None,
+    };
+    if repeats::is_new(draft, like) {
+        draft.event(
+            Event::new(EventKind::Refused)
+                .with("code", code)
+                .with("key", &poll.key)
+                .with("approval", &poll.approval),
+        );
+    }
+}
+
 pub(super) fn collect(mut draft: Draft, loaded: &Loaded, collect: &Collect) -> Step {
     if let Some(reason) = draft.killed() {
         return Step::still(Outcome::Refused(reason));
     }
     if !draft.authorised(collect.key.as_ref()) {
         return Step::still(Outcome::Unauthorised);
+    }
+    if collect.policy_version != draft.head.policy.version {
+        return Step::still(Outcome::Stale);
     }
     let applied = loaded
         .approval

@@ -8,6 +8,7 @@ use super::Step;
 use super::admit::take_claim;
 use super::moves::Decide;
 use super::moves::Recheck;
+use super::settle;
 use super::step::Draft;
 use super::sweep;
 use crate::approval::Answer;
@@ -30,7 +31,12 @@ pub(super) fn decide(mut draft: Draft, loaded: &Loaded, decide: &Decide) -> Step
         .as_ref()
         .is_some_and(|claim| claim.call == decide.call);
     if decide.approved && mine && approval.status == Status::Applying {
-        return Step::still(Outcome::Claimed(Box::new(approval)));
+        // Whoever asks again has not made the call yet.
+        if draft.barred(approval.key.as_ref()).is_none() {
+            return Step::still(Outcome::Claimed(Box::new(approval)));
+        }
+        let ended = settle::not_made(&mut draft, approval);
+        return draft.end(Outcome::Decided(Box::new(ended)));
     }
     let closed = sweep::close_if_overdue(&mut draft, &mut approval);
     let retried = approval.status == Status::Failed && decide.approved && approval.args.is_some();
@@ -63,7 +69,7 @@ pub(super) fn decide(mut draft: Draft, loaded: &Loaded, decide: &Decide) -> Step
     let Some(recheck) = &decide.recheck else {
         return Step::still(Outcome::Stale);
     };
-    match refused_now(&mut draft, &approval, recheck) {
+    match refused_now(&draft, &approval, recheck) {
         Err(Stale) => Step::still(Outcome::Stale),
         Ok(Some(reason)) => leave(
             draft,
@@ -102,18 +108,12 @@ struct Stale;
 
 /// Why an approved call must not be made now.
 fn refused_now(
-    draft: &mut Draft,
+    draft: &Draft,
     approval: &Approval,
     recheck: &Recheck,
 ) -> Result<Option<Reason>, Stale> {
-    if let Some(reason) = draft.killed() {
+    if let Some(reason) = draft.barred(approval.key.as_ref()) {
         return Ok(Some(reason));
-    }
-    if let Some(key) = &approval.key
-        && draft.head.good_key(key, draft.now).is_none()
-    {
-        let message = "the key that made the request is not good any more";
-        return Ok(Some(Reason::new(Code::KeyRevoked, message, Retry::Never)));
     }
     if recheck.policy_version != draft.head.policy.version {
         return Err(Stale);

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::approval::MOST_OPEN;
 use crate::digest::Digest;
 use crate::id::KeyId;
 use crate::id::OperatorName;
@@ -14,6 +15,8 @@ use crate::key::KeyHash;
 use crate::limits::Meters;
 use crate::time::Timestamp;
 use crate::verdict::Code;
+use crate::verdict::Reason;
+use crate::verdict::Retry;
 
 /// How coarse the time of a key's last use is, in milliseconds.
 const LAST_USE: i64 = 60_000;
@@ -38,6 +41,9 @@ pub struct Head {
     /// Set while it is switched off.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub killed: Option<Killed>,
+    /// How often it was switched off.
+    #[serde(default)]
+    pub kills: u64,
     /// Its keys, revoked ones too.
     pub keys: Vec<Key>,
     /// Which policy is in force.
@@ -75,6 +81,21 @@ impl Head {
                 }
             })
             .filter(|key| key.is_good(now))
+    }
+
+    /// Why no further request may be made, if as many as may be are undecided.
+    #[must_use]
+    pub fn queue_full(&self) -> Option<Reason> {
+        (self.open >= MOST_OPEN).then(|| {
+            let message = "too many requests are undecided; wait until some are decided";
+            Reason::new(Code::QueueFull, message, Retry::After)
+        })
+    }
+
+    /// When a sweep has something to write down of the head itself. Nothing if never.
+    #[must_use]
+    pub fn due_at(&self) -> Option<Timestamp> {
+        self.repeats.iter().filter_map(Repeat::due_at).min()
     }
 
     pub(super) fn touch(&mut self, id: &KeyId, now: Timestamp) {
@@ -150,6 +171,12 @@ pub struct Repeat {
     /// About which tool; none for a tool that does not exist.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool: Option<ToolName>,
+    /// To which key; none if the host vouches for the caller.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub key: Option<KeyId>,
+    /// About which place in the arguments.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path: Option<String>,
     /// When it was written.
     pub since: Timestamp,
     /// How often it came again without being written.

@@ -15,6 +15,7 @@ mod decide;
 mod event;
 mod head;
 mod moves;
+mod repeats;
 mod settle;
 mod step;
 mod sweep;

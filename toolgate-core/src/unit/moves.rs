@@ -253,6 +253,8 @@ pub struct Collect {
     pub key: Option<KeyId>,
     /// The request.
     pub approval: ApprovalId,
+    /// The policy that the result was filtered by.
+    pub policy_version: u64,
     /// What the filter found this time.
     pub ending: Ending,
 }

@@ -51,6 +51,9 @@ pub struct Running {
     pub seal: Option<super::Seal>,
     /// When it was admitted.
     pub admitted_at: Timestamp,
+    /// How often the principal had been switched off by then.
+    #[serde(default)]
+    pub kills: u64,
     /// When it counts as lost.
     pub lease_until: Timestamp,
 }
@@ -214,6 +217,17 @@ impl Draft {
             .map(|_| Reason::new(Code::Killed, "this agent is switched off", Retry::Never))
     }
 
+    /// Why nothing of a key may go on: the principal is switched off, or the key is not good.
+    pub(super) fn barred(&self, key: Option<&KeyId>) -> Option<Reason> {
+        let bad = |key: &&KeyId| self.head.good_key(key, self.now).is_none();
+        self.killed().or_else(|| {
+            key.filter(bad).map(|_| {
+                let message = "the key that made the call is not good any more";
+                Reason::new(Code::KeyRevoked, message, Retry::Never)
+            })
+        })
+    }
+
     /// Whether the caller's key is good; a caller that the host vouches for has none.
     pub(super) fn authorised(&mut self, key: Option<&KeyId>) -> bool {
         let Some(id) = key else { return true };
@@ -285,6 +299,7 @@ fn born(id: &PrincipalId, create: &Create, stamp: Timestamp) -> Step {
         version: 1,
         at: stamp,
         killed: None,
+        kills: 0,
         keys: Vec::new(),
         policy,
         meters: Meters::default(),
@@ -370,6 +385,7 @@ fn kill(mut draft: Draft, by: &OperatorName, reason: Option<&String>) -> Step {
         reason: reason.cloned(),
         at: draft.now,
     });
+    draft.head.kills = draft.head.kills.saturating_add(1);
     draft.event(
         Event::new(EventKind::Killed)
             .with("by", by)

@@ -6,6 +6,8 @@ use super::EventKind;
 use super::Loaded;
 use super::Outcome;
 use super::Step;
+use super::repeats;
+use super::settle;
 use super::step::Draft;
 use crate::approval::Approval;
 use crate::approval::Change;
@@ -34,18 +36,9 @@ pub(super) fn sweep(mut draft: Draft, loaded: &Loaded) -> Step {
     {
         closed = closed.saturating_add(1);
         draft.call(CallChange::Drop(running.call.clone()));
-        draft.event(
-            Event::new(EventKind::Call)
-                .tool(Some(&running.tool))
-                .args(running.redacted.as_ref(), running.seal.as_ref())
-                .with("call", &running.call)
-                .with("key", &running.key)
-                .with("digest", running.digest)
-                .with("policyVersion", running.policy_version)
-                .with("admittedAt", running.admitted_at)
-                .with("withheld", "lost"),
-        );
+        draft.event(settle::observed(running).with("withheld", "lost"));
     }
+    closed = closed.saturating_add(repeats::close_overdue(&mut draft));
     if closed == 0 {
         return Step::still(Outcome::Swept(0));
     }

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
+use toolgate_core::rules::AllowedHosts;
 use toolgate_core::rules::ArgumentPath;
 use toolgate_core::rules::ArgumentRules;
 use toolgate_core::rules::HostError;
-use toolgate_core::rules::HostRules;
 use toolgate_core::rules::PathError;
 use toolgate_core::rules::Rule;
 use toolgate_core::rules::RuleDocument;
@@ -282,7 +282,7 @@ fn an_address_must_be_on_a_named_host() {
         "*.example.com",
         "b\u{fc}cher.example",
     ];
-    let hosts = HostRules::new(&names.map(str::to_owned)).unwrap();
+    let hosts = AllowedHosts::new(&names.map(str::to_owned)).unwrap();
     for address in [
         "https://developers.cloudflare.com/workers/?a=b#c",
         "HTTPS://Developers.CloudFlare.COM",
@@ -594,7 +594,7 @@ proptest! {
 
     #[test]
     fn an_allowed_address_is_on_the_host(address in r"(https|http|HTTPS)?:?[/\\]{0,3}[a-z.@:%0-9\\#?/-]{0,12}ok\.example[a-z.@:%0-9\\#?/-]{0,8}") {
-        let hosts = HostRules::new(&["ok.example".to_owned()]).unwrap();
+        let hosts = AllowedHosts::new(&["ok.example".to_owned()]).unwrap();
         if let Ok(url) = hosts.allows(&address) {
             prop_assert_eq!(url.host_str(), Some("ok.example"));
             prop_assert_eq!(url.scheme(), "https");

@@ -154,10 +154,14 @@ impl Reply {
                 Self::said(&text, &ended("blocked", id, Retry::Fixed), true, false)
             }
             Status::Failed => {
-                let text = format!(
-                    "toolgate: request {id} was approved, but the call was not made: {why}. An \
-                     operator can try it again."
-                );
+                let text = if approval.unattended {
+                    format!("toolgate: the call was not made: {why}. It may be called again.")
+                } else {
+                    format!(
+                        "toolgate: request {id} was approved, but the call was not made: {why}. An \
+                         operator can try it again."
+                    )
+                };
                 Self::said(&text, &ended("failed", id, Retry::After), true, false)
             }
             Status::Unknown | Status::Applied => {
@@ -170,10 +174,43 @@ impl Reply {
         }
     }
 
+    /// The call was made and its result is kept, but it cannot be handed over right now.
+    pub(super) fn kept(approval: &Approval) -> Self {
+        let id = approval.id.as_str();
+        let text = format!(
+            "toolgate: request {id} was carried out, and its result is kept, but it cannot be \
+             handed over right now. Do not repeat this call: call {} with this id later.",
+            super::OUTCOME_TOOL
+        );
+        let outcome = json!({
+            "status": "applied",
+            "code": Code::Unavailable,
+            "id": id,
+            "retry": Retry::After,
+        });
+        Self::said(&text, &outcome, true, false)
+    }
+
+    /// The call was made, and its result is not for this agent.
+    pub(super) fn withheld(approval: &Approval, reason: &Reason) -> Self {
+        let id = approval.id.as_str();
+        let text = format!(
+            "toolgate: request {id} was carried out: {}.",
+            reason.message
+        );
+        let outcome = json!({
+            "status": "applied",
+            "code": reason.code,
+            "id": id,
+            "retry": reason.retry,
+        });
+        Self::said(&text, &outcome, true, false)
+    }
+
     /// There is no such request of this principal.
     pub(super) fn no_such_request() -> Self {
         let text = "toolgate: there is no such request of yours.";
-        let outcome = json!({"status": "refused", "code": "not_found", "retry": Retry::Never});
+        let outcome = json!({"status": "refused", "code": Code::NotFound, "retry": Retry::Never});
         Self::said(text, &outcome, true, false)
     }
 

@@ -33,6 +33,7 @@ use crate::ports::Counted;
 use crate::ports::EntropyError;
 use crate::store::LedgerExt as _;
 use crate::store::Moved;
+use crate::store::StoreError;
 
 /// The longest part of an asked name that is written down, in characters.
 const MOST_ASKED: usize = 64;
@@ -101,7 +102,7 @@ impl Gate {
             };
             let admit = judgement.admit.clone();
             let asked = self.0.timer.elapsed();
-            match self.0.ledger.admit(caller.principal(), admit).await {
+            match self.admit(caller, admit).await {
                 Ok(moved) if moved.outcome == Outcome::Stale => {}
                 Ok(moved) => {
                     self.0
@@ -118,6 +119,31 @@ impl Gate {
         self.count(Counted::Refused(Code::Stale), began, 0);
         let message = "the policy changed while the call was decided; call again";
         Reply::refused(&Reason::new(Code::Stale, message, Retry::After))
+    }
+
+    /// Asks the unit. An answer that was lost may have been persisted: the same call, asked again,
+    /// is the same call.
+    pub(super) async fn admit(&self, caller: &Caller, admit: Admit) -> Result<Moved, StoreError> {
+        let ledger = &self.0.ledger;
+        match ledger.admit(caller.principal(), admit.clone()).await {
+            Ok(moved) => Ok(moved),
+            Err(error) => {
+                self.append_failed(&error);
+                ledger.admit(caller.principal(), admit).await
+            }
+        }
+    }
+
+    /// Writes down whose request this is, before its id is handed out.
+    async fn remember(&self, caller: &Caller, approval: &Approval) -> Result<(), StoreError> {
+        let directory = &self.0.directory;
+        let known = directory.principal_of_approval(&approval.id).await;
+        if known.is_ok_and(|known| known.is_some()) {
+            return Ok(());
+        }
+        directory
+            .remember_approval(&approval.id, caller.principal())
+            .await
     }
 
     /// Works out everything that needs no unit: `None` if there is no such principal.
@@ -140,6 +166,13 @@ impl Gate {
             &request.arguments,
             &toolgate_filter::marker::find,
         );
+        let mut judged = judged;
+        // A place is named by the caller's own words, and they are written down.
+        for reason in &mut judged.verdict.reasons {
+            if let Some(path) = &mut reason.path {
+                *path = toolgate_filter::clean_text(path, &Settings::strict()).value;
+            }
+        }
         let tool = tool.filter(|tool| policy.grants(tool));
         let limits = tool
             .as_ref()
@@ -204,10 +237,6 @@ impl Gate {
             judged,
             ..
         } = judgement;
-        let hosts = tool
-            .as_ref()
-            .and_then(|tool| policy.hosts(tool.shown()))
-            .cloned();
         let output = tool.as_ref().and_then(|tool| tool.output_schema());
         match &moved.outcome {
             Outcome::Admitted => {
@@ -222,27 +251,27 @@ impl Gate {
                     tool.upstream(),
                     tool.wire(),
                     arguments,
-                    hosts,
                 );
                 match cleared {
-                    Some(cleared) => self.observe(cleared, &policy, output, began).await,
+                    Some(cleared) => {
+                        let cleared = cleared.under(&policy, tool.shown());
+                        self.observe(cleared, &policy, output, began).await
+                    }
                     None => Reply::unavailable(),
                 }
             }
             Outcome::Claimed(approval) => {
-                self.0.watch.open(1);
-                if self
-                    .0
-                    .directory
-                    .remember_approval(&approval.id, principal)
-                    .await
-                    .is_err()
-                {
-                    return Reply::unavailable();
-                }
-                let Some(cleared) = Cleared::action(approval, call.clone(), principal, hosts)
-                else {
-                    return Reply::unavailable();
+                let remembered = self.remember(caller, approval).await;
+                let cleared = remembered
+                    .ok()
+                    .and_then(|()| Cleared::action(approval, call.clone(), principal))
+                    .map(|cleared| cleared.under(&policy, &approval.tool));
+                let Some(cleared) = cleared else {
+                    let why = "the gate could not write down whose request it is";
+                    let ended = self.give_up(principal, approval, why).await;
+                    return ended
+                        .as_ref()
+                        .map_or_else(Reply::unavailable, Reply::standing);
                 };
                 self.count(Counted::Answered, began, 0);
                 match self.act(cleared, &policy, output).await {
@@ -251,20 +280,16 @@ impl Gate {
                 }
             }
             Outcome::Queued(approval) => {
-                if self
-                    .0
-                    .directory
-                    .remember_approval(&approval.id, principal)
-                    .await
-                    .is_err()
-                {
-                    return Reply::unavailable();
+                if let Err(error) = self.remember(caller, approval).await {
+                    return self.append_failed(&error);
                 }
-                self.0.watch.open(1);
                 self.count(Counted::Pending, began, 0);
                 Reply::standing(approval)
             }
             Outcome::Held(approval) => {
+                if let Err(error) = self.remember(caller, approval).await {
+                    return self.append_failed(&error);
+                }
                 self.count(Counted::Pending, began, 0);
                 self.held(caller, call, approval).await
             }

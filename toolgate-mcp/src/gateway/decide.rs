@@ -4,15 +4,22 @@ use std::fmt;
 
 use toolgate_core::approval::Approval;
 use toolgate_core::approval::ApprovalId;
+use toolgate_core::catalog::Tool;
 use toolgate_core::id::OperatorName;
 use toolgate_core::id::PrincipalId;
 use toolgate_core::judge::judge;
+use toolgate_core::policy::Policy;
 use toolgate_core::unit::Decide;
 use toolgate_core::unit::Outcome;
 use toolgate_core::unit::Recheck;
+use toolgate_core::verdict::Code;
+use toolgate_core::verdict::Decision;
+use toolgate_core::verdict::Reason;
+use toolgate_core::verdict::Retry;
 use toolgate_core::verdict::Verdict;
 
 use super::Gate;
+use super::operate::said;
 use super::stage::Cleared;
 use crate::ports::EntropyError;
 use crate::store::LedgerExt as _;
@@ -86,6 +93,7 @@ impl Gate {
         reason: Option<String>,
     ) -> Result<Decided, DecideError> {
         let (gate, id, by) = (self.clone(), id.clone(), by.clone());
+        let reason = reason.map(|reason| said(&reason));
         let work = async move { gate.answer(&id, approved, &by, reason).await };
         self.on_its_own(work)
             .await
@@ -110,24 +118,29 @@ impl Gate {
             let approval = found.ok_or(DecideError::Missing)?;
             let in_force = self.policy_in_force(&principal).await?;
             let (policy_version, policy) = in_force.ok_or(DecideError::Missing)?;
-            let recheck = self.recheck(&approval, policy_version, &policy).await?;
+            let recheck = if approved {
+                Some(self.recheck(&approval, policy_version, &policy).await?)
+            } else {
+                None
+            };
             let decide = Decide {
                 call: call.clone(),
                 approval: id.clone(),
                 approved,
                 by: by.clone(),
                 reason: reason.clone(),
-                recheck: Some(recheck),
+                recheck,
                 lease_ms: self.0.deadlines.lease_ms(),
             };
-            let moved = self
-                .0
-                .ledger
-                .decide(&principal, decide)
-                .await
-                .inspect_err(|error| {
-                    self.append_failed(error);
-                })?;
+            let asked = self.0.ledger.decide(&principal, decide.clone()).await;
+            let (moved, again) = match asked {
+                Ok(moved) => (moved, false),
+                Err(error) => {
+                    self.append_failed(&error);
+                    // It may have been persisted: the same decision, asked again, is the same one.
+                    (self.0.ledger.decide(&principal, decide).await?, true)
+                }
+            };
             let of = |approval: Box<Approval>| Decided {
                 principal: principal.clone(),
                 approval: *approval,
@@ -136,21 +149,18 @@ impl Gate {
                 Outcome::Claimed(approval) => {
                     let catalog = self.catalog();
                     let tool = catalog.find(approval.tool.as_str());
-                    let hosts = policy.hosts(&approval.tool).cloned();
                     let output = tool.and_then(|tool| tool.output_schema());
-                    let cleared = Cleared::action(&approval, call, &principal, hosts)
-                        .ok_or(DecideError::Unavailable)?;
+                    let Some(cleared) = Cleared::action(&approval, call, &principal) else {
+                        let why = "the stored arguments cannot be read";
+                        let ended = self.give_up(&principal, &approval, why).await;
+                        return Ok(of(ended.map_or(approval, Box::new)));
+                    };
+                    let cleared = cleared.under(&policy, &approval.tool);
                     let done = self.act(cleared, &policy, output).await;
-                    return Ok(done.map_or_else(
-                        || of(approval),
-                        |approval| Decided {
-                            principal: principal.clone(),
-                            approval,
-                        },
-                    ));
+                    return Ok(of(done.map_or(approval, Box::new)));
                 }
-                Outcome::Decided(approval) => {
-                    self.0.watch.open(-1);
+                Outcome::Decided(approval) => return Ok(of(approval)),
+                Outcome::Conflict(approval) if again && is_by(&approval, by, approved) => {
                     return Ok(of(approval));
                 }
                 Outcome::Conflict(approval) => {
@@ -170,14 +180,18 @@ impl Gate {
         &self,
         approval: &Approval,
         policy_version: u64,
-        policy: &toolgate_core::policy::Policy,
+        policy: &Policy,
     ) -> Result<Recheck, DecideError> {
         let catalog = self.catalog();
         let tool = catalog.find(approval.tool.as_str());
         let same = tool
             .filter(|tool| *tool.upstream() == approval.upstream && *tool.wire() == approval.wire);
+        if same.is_none() && self.0.known.is_silent(&approval.upstream) {
+            // Nobody knows whether the tool is gone or only its source.
+            return Err(DecideError::Unavailable);
+        }
         let verdict = match &approval.args {
-            Some(args) => judge(policy, same.map(AsRef::as_ref), args, &|_| None).verdict,
+            Some(args) => rejudge(policy, same.map(AsRef::as_ref), args),
             None => Verdict::hidden(),
         };
         let operators = self.0.directory.operators().await?;
@@ -193,4 +207,26 @@ impl Gate {
             sole_operator: owners.saturating_add(self.0.unstored_owners) <= 1,
         })
     }
+}
+
+/// What a policy says of stored arguments now. They are sent as they were shown, so a policy under
+/// which they would be changed first refuses them.
+fn rejudge(policy: &Policy, tool: Option<&Tool>, args: &str) -> Verdict {
+    let judged = judge(policy, tool, args, &|_| None);
+    let mut verdict = judged.verdict;
+    let same = judged
+        .arguments
+        .is_some_and(|arguments| arguments.canonical() == args.as_bytes());
+    if verdict.decision < Decision::Refuse && !same {
+        let message = "the policy would change the arguments that were approved";
+        let reason = Reason::new(Code::ArgumentsInvalid, message, Retry::Fixed);
+        verdict.contribute(Decision::Refuse, reason);
+    }
+    verdict
+}
+
+/// Whether a request was answered just so, by that operator.
+fn is_by(approval: &Approval, by: &OperatorName, approved: bool) -> bool {
+    let answer = approval.answer.as_ref();
+    answer.is_some_and(|answer| answer.by == *by && answer.approved == approved)
 }

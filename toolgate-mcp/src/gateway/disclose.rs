@@ -15,6 +15,7 @@ use super::Gate;
 use super::answer::OUTCOME;
 use super::answer::Reply;
 use super::answer::TRUST;
+use super::stage::NoResult;
 use super::stage::Recorded;
 use super::stage::Shown;
 use crate::ports::EntropyError;
@@ -35,7 +36,7 @@ impl Gate {
                 let reason = Reason::new(Code::InjectionBlocked, notice, Retry::Never);
                 return Reply::refused(&reason);
             }
-            Shown::Nothing(dispatched, why) => return Reply::refused(&no_result(dispatched, &why)),
+            Shown::Nothing(none) => return Reply::refused(&no_result(&none)),
         };
         let mut notes: Vec<String> = toolgate_filter::notes(&findings)
             .into_iter()
@@ -121,10 +122,11 @@ fn readable(block: &mut Value) -> Option<&mut String> {
     }
 }
 
-fn no_result(dispatched: Dispatched, why: &str) -> Reason {
-    let message = match dispatched {
+fn no_result(none: &NoResult) -> Reason {
+    let why = &none.why;
+    let message = match none.dispatched {
         Dispatched::No => format!("the call was not made: {why}"),
         Dispatched::Maybe => format!("the call has no result: {why}"),
     };
-    Reason::new(Code::UpstreamUnavailable, message, Retry::After)
+    Reason::new(Code::UpstreamUnavailable, message, none.retry)
 }

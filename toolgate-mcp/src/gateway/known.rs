@@ -26,6 +26,8 @@ const MOST_POLICIES: usize = 10_000;
 struct Current {
     catalog: Arc<Catalog>,
     generation: u64,
+    /// Sources that did not answer when they were last asked.
+    silent: Vec<UpstreamId>,
 }
 
 #[derive(Debug)]
@@ -59,9 +61,16 @@ impl Known {
             .generation
     }
 
-    fn replace(&self, catalog: Catalog) {
+    /// Whether a source did not answer when it was last asked for its tools.
+    pub(super) fn is_silent(&self, upstream: &UpstreamId) -> bool {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.silent.contains(upstream)
+    }
+
+    fn replace(&self, catalog: Catalog, silent: Vec<UpstreamId>) {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         current.catalog = Arc::new(catalog);
+        current.silent = silent;
         current.generation = current.generation.saturating_add(1);
     }
 
@@ -105,13 +114,17 @@ pub struct CatalogReport {
 }
 
 impl Gate {
-    /// Asks every source for its tools. A source that does not answer empties no other.
+    /// Asks every source for its tools. One that does not answer keeps the tools that it had, and
+    /// empties no other.
     pub async fn refresh(&self) -> CatalogReport {
         let mut report = CatalogReport::default();
         let mut tools = Vec::new();
         let mut truncated = false;
+        let before = self.catalog();
         for (id, upstream) in &self.0.upstreams {
             let Ok(listing) = upstream.tools().await else {
+                let had = before.iter().filter(|tool| tool.upstream() == id);
+                tools.extend(had.cloned());
                 report.unavailable.push(id.clone());
                 truncated = true;
                 continue;
@@ -136,7 +149,8 @@ impl Gate {
         }
         let catalog = Catalog::new(tools, truncated);
         report.offered = catalog.iter().count();
-        self.0.known.replace(catalog);
+        let silent = report.unavailable.clone();
+        self.0.known.replace(catalog, silent);
         report
     }
 

@@ -15,6 +15,7 @@ use toolgate_core::id::PrincipalName;
 use toolgate_core::judge::judge;
 use toolgate_core::key::AgentKey;
 use toolgate_core::key::OperatorToken;
+use toolgate_core::limits::Shortfall;
 use toolgate_core::policy;
 use toolgate_core::policy::PolicyError;
 use toolgate_core::time::Timestamp;
@@ -27,6 +28,7 @@ use toolgate_core::verdict::Code;
 use toolgate_core::verdict::Decision;
 use toolgate_core::verdict::Reason;
 use toolgate_core::verdict::Retry;
+use toolgate_filter::Settings;
 
 use super::Gate;
 use crate::ports::EntropyError;
@@ -242,6 +244,7 @@ impl Gate {
         by: &OperatorName,
         reason: Option<String>,
     ) -> Result<(), OperateError> {
+        let reason = reason.map(|reason| said(&reason));
         done(
             &self
                 .0
@@ -334,14 +337,12 @@ impl Gate {
             let now = self.0.ledger.now().max(head.at);
             if let Some(tool) = found {
                 let limits = policy.limits(tool.shown());
-                if head
-                    .meters
-                    .clone()
-                    .take(&limits, tool.shown(), now)
-                    .is_err()
-                {
-                    let message = "a limit is used up right now";
-                    let reason = Reason::new(Code::RateLimited, message, Retry::After);
+                let taken = head.meters.clone().take(&limits, tool.shown(), now);
+                let over = taken.err().map(Shortfall::reason);
+                let full = (verdict.decision != Decision::Run)
+                    .then(|| head.queue_full())
+                    .flatten();
+                if let Some(reason) = over.or(full) {
                     verdict.contribute(Decision::Refuse, reason);
                     decision = Decision::Refuse.as_str();
                 }
@@ -367,16 +368,30 @@ impl Gate {
     /// Closes what is overdue everywhere, and says how many rows that were.
     ///
     /// # Errors
-    /// [`StoreError`] of the first unit that could not be swept.
+    /// [`StoreError`] of the first unit that could not be swept; the others were.
     pub async fn sweep(&self) -> Result<u32, StoreError> {
         let mut closed = 0_u32;
+        let mut failed = None;
         for id in self.0.ledger.overdue().await? {
-            if let Outcome::Swept(rows) = self.0.ledger.sweep(&id).await?.outcome {
-                closed = closed.saturating_add(rows);
+            match self.0.ledger.sweep(&id).await {
+                Ok(moved) => {
+                    if let Outcome::Swept(rows) = moved.outcome {
+                        closed = closed.saturating_add(rows);
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(principal = id.as_str(), %error, "a unit was not swept");
+                    failed = failed.or(Some(error));
+                }
             }
         }
-        Ok(closed)
+        failed.map_or(Ok(closed), Err)
     }
+}
+
+/// A person's words as they are kept and shown: an entry can never be cleaned afterwards.
+pub(super) fn said(reason: &str) -> String {
+    toolgate_filter::clean_text(reason, &Settings::strict()).value
 }
 
 fn done(outcome: &Outcome) -> Result<(), OperateError> {

@@ -11,12 +11,15 @@ use toolgate_core::classify;
 use toolgate_core::classify::Mode;
 use toolgate_core::id::CallId;
 use toolgate_core::json::parse_strict;
+use toolgate_core::unit::Admit;
 use toolgate_core::unit::Collect;
 use toolgate_core::unit::Outcome;
 use toolgate_core::unit::Poll;
 use toolgate_core::verdict::Code;
+use toolgate_core::verdict::Decision;
 use toolgate_core::verdict::Reason;
 use toolgate_core::verdict::Retry;
+use toolgate_core::verdict::Verdict;
 
 use super::Caller;
 use super::Gate;
@@ -25,6 +28,7 @@ use super::call::overall;
 use super::stage::Filtered;
 use super::stage::Wishes;
 use crate::store::LedgerExt as _;
+use crate::store::StoreError;
 
 /// The tool that answers what became of a request.
 pub const OUTCOME_TOOL: &str = "approval_outcome";
@@ -65,13 +69,52 @@ impl Gate {
     ) -> Reply {
         let id = match read(arguments) {
             Ok(id) => id,
-            Err(reason) => return Reply::refused(&reason),
+            Err(reason) => return self.refuse_unread(caller, call, *reason).await,
         };
         match self.poll(caller, &id, true).await {
             Ok(Some(approval)) => self.settled(caller, call, &approval).await,
             Ok(None) => Reply::no_such_request(),
             Err(reply) => reply,
         }
+    }
+
+    /// Refuses a call whose arguments name no request. The unit is asked all the same: key and kill
+    /// switch come first, and the refusal is written down.
+    async fn refuse_unread(&self, caller: &Caller, call: &CallId, reason: Reason) -> Reply {
+        for _ in 0..2 {
+            let in_force = self.policy_in_force(caller.principal()).await;
+            let (policy_version, policy) = match in_force {
+                Ok(Some(found)) => found,
+                Ok(None) => return Reply::Unauthorised,
+                Err(error) => return self.append_failed(&error),
+            };
+            let verdict = Verdict {
+                decision: Decision::Refuse,
+                reasons: vec![reason.clone()],
+                ..Verdict::default()
+            };
+            let admit = Admit {
+                call: call.clone(),
+                key: caller.key().cloned(),
+                tool: OUTCOME_TOOL.parse().ok(),
+                asked: OUTCOME_TOOL.to_owned(),
+                verdict,
+                policy_version,
+                limits: overall(&policy),
+                subject: None,
+                redacted: None,
+                seal: None,
+                new_request: false,
+                lease_ms: 0,
+            };
+            match self.admit(caller, admit).await.map(|moved| moved.outcome) {
+                Ok(Outcome::Refused(reason)) => return Reply::refused(&reason),
+                Ok(Outcome::Stale) => {}
+                Ok(_) => return Reply::Unauthorised,
+                Err(error) => return self.append_failed(&error),
+            }
+        }
+        Reply::refused(&reason)
     }
 
     async fn poll(
@@ -135,40 +178,71 @@ impl Gate {
         call: &CallId,
         approval: &Approval,
     ) -> Reply {
+        // The policy may change once meanwhile; twice is for another time.
+        for _ in 0..2 {
+            if let Some(reply) = self.try_hand_over(caller, call, approval).await {
+                return reply;
+            }
+        }
+        Reply::kept(approval)
+    }
+
+    /// `None` if the policy changed meanwhile.
+    async fn try_hand_over(
+        &self,
+        caller: &Caller,
+        call: &CallId,
+        approval: &Approval,
+    ) -> Option<Reply> {
         let principal = caller.principal();
-        let in_force = match self.policy_in_force(principal).await {
-            Ok(in_force) => in_force,
-            Err(error) => return self.append_failed(&error),
+        let kept = |error: &StoreError| {
+            self.append_failed(error);
+            Reply::kept(approval)
         };
-        let Some((_, policy)) = in_force else {
-            return Reply::Unauthorised;
-        };
-        let Some(stored) = &approval.result else {
-            return Reply::standing(approval);
+        let (policy_version, policy) = match self.policy_in_force(principal).await {
+            Ok(Some(in_force)) => in_force,
+            Ok(None) => return Some(Reply::Unauthorised),
+            Err(error) => return Some(kept(&error)),
         };
         let catalog = self.catalog();
         let tool = catalog.find(approval.tool.as_str());
+        let still_has = match tool {
+            Some(tool) => policy.grants(tool),
+            None => policy.names(&approval.tool, &approval.upstream, &approval.wire),
+        };
+        if !still_has {
+            let message =
+                "the tool is not in your policy any more, so its result is not handed over";
+            let reason = Reason::new(Code::Hidden, message, Retry::Never);
+            return Some(Reply::withheld(approval, &reason));
+        }
+        let Some(stored) = &approval.result else {
+            return Some(Reply::standing(approval));
+        };
         let output = tool.and_then(|tool| tool.output_schema());
         let filtered = Filtered::again(stored, Wishes::of(&policy), output);
         let collect = Collect {
             call: call.clone(),
             key: caller.key().cloned(),
             approval: approval.id.clone(),
+            policy_version,
             ending: filtered.ending.clone(),
         };
         let moved = match self.0.ledger.collect(principal, collect).await {
             Ok(moved) => moved,
-            Err(error) => return self.append_failed(&error),
+            Err(error) => return Some(kept(&error)),
         };
-        if moved.outcome == Outcome::Unauthorised {
-            return Reply::Unauthorised;
+        match moved.outcome {
+            Outcome::Unauthorised => return Some(Reply::Unauthorised),
+            Outcome::Stale => return None,
+            _ => {}
         }
         let replayed = approval.handed_over_at.is_some();
-        match filtered.recorded(&moved) {
+        Some(match filtered.recorded(&moved) {
             Ok(recorded) => self.disclose(recorded, policy.fence(), Some((approval, replayed))),
             Err(Some(reason)) => Reply::refused(&reason),
-            Err(None) => Reply::unavailable(),
-        }
+            Err(None) => Reply::kept(approval),
+        })
     }
 }
 

@@ -1,5 +1,8 @@
 //! Makes a cleared call, on a task that ends with the call and not with the connection.
 
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use futures_channel::oneshot;
@@ -14,9 +17,11 @@ use toolgate_core::approval::Status;
 use toolgate_core::approval::StoredResult;
 use toolgate_core::id::PrincipalId;
 use toolgate_core::policy::Policy;
+use toolgate_core::unit::Ending;
 use toolgate_core::unit::Outcome;
 use toolgate_core::unit::Record;
 use toolgate_core::unit::Settle;
+use toolgate_filter::Finding;
 
 use super::Gate;
 use super::answer::Reply;
@@ -98,7 +103,7 @@ impl Gate {
         let (result, not_made, message) = match filtered.shown {
             Shown::Result(value) => (Some(stored(value)), false, None),
             Shown::Withheld(notice) => (Some(withheld(&notice)), false, None),
-            Shown::Nothing(dispatched, why) => (None, dispatched == Dispatched::No, Some(why)),
+            Shown::Nothing(none) => (None, none.dispatched == Dispatched::No, Some(none.why)),
         };
         let settle = Settle {
             approval,
@@ -111,6 +116,27 @@ impl Gate {
         self.settle(&principal, settle).await
     }
 
+    /// Ends a claim whose call is not made after all.
+    pub(super) async fn give_up(
+        &self,
+        principal: &PrincipalId,
+        approval: &Approval,
+        why: &str,
+    ) -> Option<Approval> {
+        let settle = Settle {
+            approval: approval.id.clone(),
+            fence: approval.claim.as_ref()?.fence,
+            result: None,
+            not_made: true,
+            message: Some(why.to_owned()),
+            ending: Ending {
+                outcome: "no_result".to_owned(),
+                ..Ending::default()
+            },
+        };
+        self.settle(principal, settle).await
+    }
+
     async fn settle(&self, principal: &PrincipalId, settle: Settle) -> Option<Approval> {
         for attempt in 0..SETTLE_TRIES {
             match self.0.ledger.settle(principal, settle.clone()).await {
@@ -119,7 +145,6 @@ impl Gate {
                     else {
                         return None;
                     };
-                    self.0.watch.open(-1);
                     if approval.status == Status::Unknown {
                         self.0.watch.unknown();
                     }
@@ -140,9 +165,11 @@ impl Gate {
     /// Makes the call, within its deadline.
     async fn make(&self, cleared: Cleared) -> Ran {
         let began = self.0.timer.elapsed();
+        let mut found: Arc<Mutex<Vec<Finding>>> = Arc::default();
         let answer = match self.0.upstreams.get(&cleared.upstream) {
             None => Err(UpstreamError::not_made("the tool's source is gone")),
             Some(upstream) => {
+                found = cleared.call.found();
                 let call = upstream.call(cleared.call);
                 let deadline = self.0.timer.sleep(self.0.deadlines.call);
                 match select(call, deadline).await {
@@ -154,8 +181,10 @@ impl Gate {
             }
         };
         let took = self.0.timer.elapsed().saturating_sub(began);
+        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
         Ran {
             answer,
+            found: std::mem::take(&mut found),
             took_ms: i64::try_from(took.as_millis()).unwrap_or(i64::MAX),
         }
     }

@@ -8,17 +8,18 @@ use toolgate_core::approval::StoredResult;
 use toolgate_core::digest::Digest;
 use toolgate_core::id::CallId;
 use toolgate_core::id::PrincipalId;
+use toolgate_core::id::ToolName;
 use toolgate_core::id::UpstreamId;
 use toolgate_core::id::WireName;
 use toolgate_core::json;
 use toolgate_core::policy::OnInjection;
 use toolgate_core::policy::Pii;
 use toolgate_core::policy::Policy;
-use toolgate_core::rules::HostRules;
 use toolgate_core::schema::Checker;
 use toolgate_core::unit::Ending;
 use toolgate_core::unit::Outcome;
 use toolgate_core::verdict::Reason;
+use toolgate_core::verdict::Retry;
 use toolgate_filter::Finding;
 use toolgate_filter::Settings;
 
@@ -26,6 +27,7 @@ use crate::store::Moved;
 use crate::upstream::Dispatched;
 use crate::upstream::ToolCall;
 use crate::upstream::UpstreamError;
+use crate::upstream::settings;
 
 /// A call that its unit let pass: admitted as an observation, or claimed as an action.
 #[derive(Debug)]
@@ -44,17 +46,10 @@ impl Cleared {
         upstream: &UpstreamId,
         tool: &WireName,
         arguments: Map<String, Value>,
-        hosts: Option<HostRules>,
     ) -> Option<Self> {
         matches!(moved.outcome, Outcome::Admitted).then(|| Self {
             upstream: upstream.clone(),
-            call: ToolCall {
-                call,
-                principal: principal.clone(),
-                tool: tool.clone(),
-                arguments,
-                hosts,
-            },
+            call: ToolCall::new(call, principal.clone(), tool.clone(), arguments),
             claim: None,
         })
     }
@@ -64,21 +59,21 @@ impl Cleared {
         approval: &Approval,
         call: CallId,
         principal: &PrincipalId,
-        hosts: Option<HostRules>,
     ) -> Option<Self> {
         let claim = approval.claim.as_ref().filter(|claim| claim.call == call)?;
         let arguments = serde_json::from_str(approval.args.as_deref()?).ok()?;
         Some(Self {
             upstream: approval.upstream.clone(),
-            call: ToolCall {
-                call,
-                principal: principal.clone(),
-                tool: approval.wire.clone(),
-                arguments,
-                hosts,
-            },
+            call: ToolCall::new(call, principal.clone(), approval.wire.clone(), arguments),
             claim: Some((approval.id.clone(), claim.fence)),
         })
+    }
+
+    /// The same, with what the policy in force says of the tool that is called.
+    pub(super) fn under(mut self, policy: &Policy, shown: &ToolName) -> Self {
+        self.call.hosts = policy.hosts(shown);
+        self.call.pii = policy.pii();
+        self
     }
 }
 
@@ -86,6 +81,8 @@ impl Cleared {
 #[derive(Debug)]
 pub(super) struct Ran {
     pub(super) answer: Result<Value, UpstreamError>,
+    /// What the source removed with [`ToolCall::clean`].
+    pub(super) found: Vec<Finding>,
     pub(super) took_ms: i64,
 }
 
@@ -104,11 +101,8 @@ impl Wishes {
         }
     }
 
-    fn settings(self) -> Settings {
-        Settings::new(match self.pii {
-            Pii::Allow => toolgate_filter::Pii::Allow,
-            Pii::Redact => toolgate_filter::Pii::Redact,
-        })
+    const fn settings(self) -> Settings {
+        settings(self.pii)
     }
 }
 
@@ -123,12 +117,23 @@ pub(super) struct Filtered {
 /// What a filtered call has to show.
 #[derive(Debug, Clone)]
 pub(super) enum Shown {
-    /// There is no result; whether the call may have been made, and why, in the gate's words.
-    Nothing(Dispatched, String),
+    /// There is no result.
+    Nothing(NoResult),
     /// The filtered result.
     Result(Value),
     /// The result is withheld, with the gate's notice.
     Withheld(String),
+}
+
+/// A call without a result.
+#[derive(Debug, Clone)]
+pub(super) struct NoResult {
+    /// Whether the call may have been made.
+    pub(super) dispatched: Dispatched,
+    /// Why, in the gate's words.
+    pub(super) why: String,
+    /// What the agent may hope for if it calls again.
+    pub(super) retry: Retry,
 }
 
 impl Filtered {
@@ -136,39 +141,55 @@ impl Filtered {
     pub(super) fn of(ran: Ran, wishes: Wishes, output: Option<&Value>) -> Self {
         let took_ms = ran.took_ms;
         match ran.answer {
-            Ok(result) => Self::clean(result, wishes, output, took_ms),
-            Err(error) => Self {
-                shown: Shown::Nothing(error.dispatched(), error.to_string()),
-                findings: Vec::new(),
-                ending: Ending {
-                    outcome: "no_result".to_owned(),
+            Ok(result) => match not_complete(&result) {
+                None => Self::clean(result, ran.found, wishes, output, took_ms),
+                Some(why) => Self::nothing(
+                    NoResult {
+                        dispatched: Dispatched::Maybe,
+                        why: why.to_owned(),
+                        retry: Retry::Never,
+                    },
                     took_ms,
-                    ..Ending::default()
+                ),
+            },
+            Err(error) => Self::nothing(
+                NoResult {
+                    dispatched: error.dispatched(),
+                    why: error.to_string(),
+                    retry: error.retry(),
                 },
+                took_ms,
+            ),
+        }
+    }
+
+    fn nothing(none: NoResult, took_ms: i64) -> Self {
+        Self {
+            shown: Shown::Nothing(none),
+            findings: Vec::new(),
+            ending: Ending {
+                outcome: "no_result".to_owned(),
+                took_ms,
+                ..Ending::default()
             },
         }
     }
 
     /// Passes a stored result through the filter once more, before it is handed over.
     pub(super) fn again(stored: &StoredResult, wishes: Wishes, output: Option<&Value>) -> Self {
-        Self::clean(stored.value.clone(), wishes, output, 0)
+        Self::clean(stored.value.clone(), Vec::new(), wishes, output, 0)
     }
 
-    fn clean(mut result: Value, wishes: Wishes, output: Option<&Value>, took_ms: i64) -> Self {
-        if !result.is_object() {
-            let why = "the tool's answer is not a result";
-            return Self {
-                shown: Shown::Nothing(Dispatched::Maybe, why.to_owned()),
-                findings: Vec::new(),
-                ending: Ending {
-                    outcome: "no_result".to_owned(),
-                    took_ms,
-                    ..Ending::default()
-                },
-            };
-        }
+    fn clean(
+        mut result: Value,
+        found: Vec<Finding>,
+        wishes: Wishes,
+        output: Option<&Value>,
+        took_ms: i64,
+    ) -> Self {
         strip_reserved(&mut result);
-        let cleaned = toolgate_filter::clean_result(result, &wishes.settings());
+        let mut cleaned = toolgate_filter::clean_result(result, &wishes.settings());
+        cleaned.findings.extend(found);
         let mut result = cleaned.value;
         keep_valid(&mut result, output);
         let bytes = json::canonical(&result);
@@ -215,6 +236,20 @@ impl Recorded {
     }
 }
 
+/// Why a tool's answer is not a complete result (MCP 2026-07-28, `resultType`), if it is not.
+fn not_complete(result: &Value) -> Option<&'static str> {
+    let Some(members) = result.as_object() else {
+        return Some("the tool's answer is not a result");
+    };
+    match members.get("resultType").map(Value::as_str) {
+        None | Some(Some("complete")) => None,
+        Some(Some("input_required")) => {
+            Some("the tool asks for input, which the gate does not pass on")
+        }
+        Some(_) => Some("the tool's answer is of a kind that the gate does not know"),
+    }
+}
+
 /// Takes out what only the gate may say.
 fn strip_reserved(result: &mut Value) {
     let Some(members) = result.as_object_mut() else {
@@ -223,16 +258,25 @@ fn strip_reserved(result: &mut Value) {
     for word in ["resultType", "ttlMs", "cacheScope"] {
         members.remove(word);
     }
+    strip_meta(members);
+    let blocks = members.get_mut("content").and_then(Value::as_array_mut);
+    for block in blocks.into_iter().flatten() {
+        let Some(block) = block.as_object_mut() else {
+            continue;
+        };
+        strip_meta(block);
+        let resource = block.get_mut("resource").and_then(Value::as_object_mut);
+        if let Some(resource) = resource {
+            strip_meta(resource);
+        }
+    }
+}
+
+fn strip_meta(members: &mut Map<String, Value>) {
     if let Some(meta) = members.get_mut("_meta").and_then(Value::as_object_mut) {
         meta.retain(|name, _| !is_reserved(name));
         if meta.is_empty() {
             members.remove("_meta");
-        }
-    }
-    let blocks = members.get_mut("content").and_then(Value::as_array_mut);
-    for block in blocks.into_iter().flatten() {
-        if let Some(meta) = block.get_mut("_meta").and_then(Value::as_object_mut) {
-            meta.retain(|name, _| !is_reserved(name));
         }
     }
 }

@@ -55,9 +55,9 @@ impl Gate {
         let mut asks = head.open > 0;
         let mut tools = Vec::new();
         for tool in policy.view(&catalog) {
-            let may_ask = policy.may_ask(tool);
-            asks |= may_ask;
-            tools.push((tool.shown().to_string(), listed(tool, may_ask)));
+            let later = policy.may_answer_later(tool);
+            asks |= later;
+            tools.push((tool.shown().to_string(), listed(tool, later)));
         }
         if asks {
             tools.push((outcome::OUTCOME_TOOL.to_owned(), outcome::definition()));
@@ -68,20 +68,29 @@ impl Gate {
 }
 
 impl Gate {
-    /// Whether a tool is in a caller's view; what cannot be told is not.
+    /// Whether a tool is in a caller's view; what cannot be told is not, and nothing is while the
+    /// caller is switched off.
     pub async fn shows(&self, caller: &Caller, tool: &Tool) -> bool {
+        let head = self.0.ledger.head(caller.principal()).await;
+        let Ok(Some(head)) = head else { return false };
+        let now = self.0.ledger.now().max(head.at);
+        let is_good = |key| head.good_key(key, now).is_some();
+        if head.killed.is_some() || !caller.key().is_none_or(is_good) {
+            return false;
+        }
         let in_force = self.policy_in_force(caller.principal()).await;
         in_force.is_ok_and(|found| found.is_some_and(|(_, policy)| policy.grants(tool)))
     }
 }
 
 /// A tool as it is listed: as sent, but for name, annotations, output schema and filtered prose.
-fn listed(tool: &Tool, may_ask: bool) -> Value {
+fn listed(tool: &Tool, later: bool) -> Value {
     let mut members = tool.definition().as_object().cloned().unwrap_or_default();
     members.insert("name".to_owned(), tool.shown().as_str().into());
-    for prose in ["title", "description"] {
-        if let Some(Value::String(text)) = members.get_mut(prose) {
-            *text = said(text);
+    filter_prose(&mut members);
+    for schema in ["inputSchema", "outputSchema"] {
+        if let Some(schema) = members.get_mut(schema) {
+            filter_schema(schema);
         }
     }
     let published = classify::published(tool.definition(), &tool.classified());
@@ -89,13 +98,37 @@ fn listed(tool: &Tool, may_ask: bool) -> Value {
     if let Some(meta) = members.get_mut("_meta").and_then(Value::as_object_mut) {
         meta.retain(|name, _| !is_reserved(name));
     }
-    if may_ask {
+    if later {
         match members.remove("outputSchema").and_then(wrapped) {
             Some(schema) => members.insert("outputSchema".to_owned(), schema),
             None => None,
         };
     }
     Value::Object(members)
+}
+
+fn filter_prose(members: &mut Map<String, Value>) {
+    for prose in ["title", "description", "$comment"] {
+        if let Some(Value::String(text)) = members.get_mut(prose) {
+            *text = said(text);
+        }
+    }
+}
+
+/// Filters what a schema says to its reader, and leaves alone what it demands of a value.
+fn filter_schema(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            filter_prose(members);
+            for (word, below) in members.iter_mut() {
+                if !matches!(word.as_str(), "const" | "default" | "enum" | "examples") {
+                    filter_schema(below);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(filter_schema),
+        _ => {}
+    }
 }
 
 fn said(text: &str) -> String {

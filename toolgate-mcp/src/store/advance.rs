@@ -10,7 +10,6 @@ use toolgate_core::unit::Changes;
 use toolgate_core::unit::Event;
 use toolgate_core::unit::Loaded;
 use toolgate_core::unit::Move;
-use toolgate_core::unit::Outcome;
 use toolgate_core::unit::step;
 
 use super::Moved;
@@ -103,15 +102,4 @@ fn body_of(id: &PrincipalId, event: Event, at: Timestamp) -> Result<Body, StoreE
     body.args = event.args;
     body.detail = detail;
     Ok(body)
-}
-
-impl Moved {
-    /// Whether the move was refused.
-    #[must_use]
-    pub const fn is_refused(&self) -> bool {
-        matches!(
-            self.outcome,
-            Outcome::Refused(_) | Outcome::Unauthorised | Outcome::Withheld(_)
-        )
-    }
 }

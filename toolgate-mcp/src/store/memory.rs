@@ -47,7 +47,7 @@ struct Unit {
     chain: toolgate_audit::Head,
     policy: String,
     approvals: BTreeMap<ApprovalId, Approval>,
-    latest: HashMap<RequestKey, ApprovalId>,
+    generations: BTreeMap<(RequestKey, u32), ApprovalId>,
     calls: HashMap<CallId, Running>,
 }
 
@@ -100,8 +100,11 @@ impl Unit {
             Needs::Request(request, call) => {
                 loaded.call = self.calls.get(call).cloned();
                 loaded.approval = request
-                    .and_then(|request| self.latest.get(request))
-                    .and_then(|id| self.approvals.get(id))
+                    .and_then(|request| {
+                        let of_it = (*request, 0)..=(*request, u32::MAX);
+                        self.generations.range(of_it).next_back()
+                    })
+                    .and_then(|(_, id)| self.approvals.get(id))
                     .cloned();
             }
             Needs::Due => {
@@ -130,14 +133,13 @@ impl Unit {
             self.policy.clone_from(policy);
         }
         for approval in &done.changes.approvals {
-            self.latest.insert(approval.request, approval.id.clone());
+            let of_it = (approval.request, approval.generation);
+            self.generations.insert(of_it, approval.id.clone());
             self.approvals.insert(approval.id.clone(), approval.clone());
         }
         for id in &done.changes.dropped {
-            if let Some(gone) = self.approvals.remove(id)
-                && self.latest.get(&gone.request) == Some(id)
-            {
-                self.latest.remove(&gone.request);
+            if let Some(gone) = self.approvals.remove(id) {
+                self.generations.remove(&(gone.request, gone.generation));
             }
         }
         for change in &done.changes.calls {
@@ -275,7 +277,9 @@ impl Ledger for MemoryStore {
                 .units
                 .iter()
                 .filter(|(_, unit)| {
-                    unit.approvals.values().any(|a| is_due(a, now))
+                    let head = unit.head.as_ref().and_then(|head| head.due_at());
+                    head.is_some_and(|at| at <= now)
+                        || unit.approvals.values().any(|a| is_due(a, now))
                         || unit.calls.values().any(|c| c.lease_until <= now)
                 })
                 .map(|(id, _)| id.clone())

@@ -1,6 +1,9 @@
 //! What a source of tools implements.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 
 use async_trait::async_trait;
 use serde_json::Map;
@@ -9,7 +12,12 @@ use toolgate_core::catalog::Source;
 use toolgate_core::id::CallId;
 use toolgate_core::id::PrincipalId;
 use toolgate_core::id::WireName;
-use toolgate_core::rules::HostRules;
+use toolgate_core::policy::Pii;
+use toolgate_core::rules::AllowedHosts;
+use toolgate_core::verdict::Retry;
+use toolgate_filter::Finding;
+use toolgate_filter::Kind;
+use toolgate_filter::Settings;
 
 /// A source's tools as it lists them right now.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +30,9 @@ pub struct Listing {
 }
 
 /// One call that passed the gate.
-#[derive(Debug, Clone)]
+///
+/// Its `Debug` form leaves the arguments out.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct ToolCall {
     /// The call; the same for every try of it.
@@ -34,13 +44,26 @@ pub struct ToolCall {
     /// The arguments that policy and approval saw.
     pub arguments: Map<String, Value>,
     /// The hosts that the policy allows the tool to reach, if it has such a rule.
-    pub hosts: Option<HostRules>,
+    pub hosts: Option<AllowedHosts>,
+    /// What the policy says of personal data.
+    pub pii: Pii,
+    found: Arc<Mutex<Vec<Finding>>>,
+}
+
+impl fmt::Debug for ToolCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolCall")
+            .field("call", &self.call)
+            .field("principal", &self.principal)
+            .field("tool", &self.tool)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ToolCall {
     /// A call without a rule about hosts.
     #[must_use]
-    pub const fn new(
+    pub fn new(
         call: CallId,
         principal: PrincipalId,
         tool: WireName,
@@ -52,8 +75,41 @@ impl ToolCall {
             tool,
             arguments,
             hosts: None,
+            pii: Pii::Redact,
+            found: Arc::default(),
         }
     }
+
+    /// A text as the gate's filter leaves it.
+    ///
+    /// A source that answers in pages cuts the cleaned text: the gate sees one page at a time, and
+    /// would miss a secret of which a page holds a part. What is found is counted with the call.
+    #[must_use]
+    pub fn clean(&self, text: &str) -> String {
+        let cleaned = toolgate_filter::clean_text(text, &settings(self.pii));
+        let removed = cleaned
+            .findings
+            .into_iter()
+            .filter(|finding| finding.kind != Kind::Injection);
+        self.found
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(removed);
+        cleaned.value
+    }
+
+    /// Where the findings of [`ToolCall::clean`] gather.
+    pub(crate) fn found(&self) -> Arc<Mutex<Vec<Finding>>> {
+        Arc::clone(&self.found)
+    }
+}
+
+/// How the filter cleans for a policy.
+pub(crate) const fn settings(pii: Pii) -> Settings {
+    Settings::new(match pii {
+        Pii::Allow => toolgate_filter::Pii::Allow,
+        Pii::Redact => toolgate_filter::Pii::Redact,
+    })
 }
 
 /// Whether a failed call may have had an effect.
@@ -71,6 +127,7 @@ pub enum Dispatched {
 pub struct UpstreamError {
     dispatched: Dispatched,
     message: String,
+    retry: Retry,
 }
 
 impl UpstreamError {
@@ -79,6 +136,7 @@ impl UpstreamError {
         Self {
             dispatched: Dispatched::No,
             message: message.into(),
+            retry: Retry::After,
         }
     }
 
@@ -87,7 +145,21 @@ impl UpstreamError {
         Self {
             dispatched: Dispatched::Maybe,
             message: message.into(),
+            retry: Retry::After,
         }
+    }
+
+    /// What the agent may hope for if it calls again; by itself an error says *after*.
+    #[must_use]
+    pub const fn with_retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// What the agent may hope for if it calls again.
+    #[must_use]
+    pub const fn retry(&self) -> Retry {
+        self.retry
     }
 
     /// Whether the call may have had an effect.

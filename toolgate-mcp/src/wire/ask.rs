@@ -245,6 +245,12 @@ impl Ask {
         Fault::UNKNOWN_TOOL.reply(StatusCode::OK, &self.id)
     }
 
+    /// There is no such page (MCP, pagination).
+    #[must_use]
+    pub fn unknown_cursor(self) -> HttpReply {
+        Fault::UNKNOWN_CURSOR.reply(StatusCode::OK, &self.id)
+    }
+
     /// The gate failed. The message is the host's own and holds nothing of the request.
     #[must_use]
     pub fn failed(self, message: &'static str) -> HttpReply {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use http::HeaderMap;
 use http::StatusCode;
+use http::Uri;
 use http::header;
 
 use super::headers::Once;
@@ -17,15 +18,15 @@ use super::reply::HttpReply;
 /// resolves to it. It is checked on every route. The default admits nobody.
 ///
 /// ```
-/// use http::{HeaderMap, HeaderValue};
+/// use http::{HeaderMap, HeaderValue, Uri};
 /// use toolgate_mcp::wire::HostRules;
 ///
 /// let rules = HostRules::loopback().host("gate.example.com")?;
 /// let mut headers = HeaderMap::new();
 /// headers.insert("host", HeaderValue::from_static("localhost:8787"));
-/// assert!(rules.check(&headers).is_ok());
+/// assert!(rules.check(&Uri::from_static("/mcp"), &headers).is_ok());
 /// headers.insert("host", HeaderValue::from_static("evil.example"));
-/// assert_eq!(rules.check(&headers).unwrap_err().status, 403);
+/// assert_eq!(rules.check(&Uri::from_static("/mcp"), &headers).unwrap_err().status, 403);
 /// # Ok::<(), toolgate_mcp::wire::HostRuleError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -84,12 +85,20 @@ impl HostRules {
     /// # Errors
     /// The finished reply 403: the host is missing, malformed or foreign, or there is an origin and
     /// it is not admitted.
-    pub fn check(&self, headers: &HeaderMap) -> Result<(), HttpReply> {
-        let host = match once(headers, &header::HOST) {
-            Once::Is(text) => Authority::read(text),
-            Once::Absent | Once::Malformed => None,
+    pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HttpReply> {
+        // A target may name the host, and in HTTP/2 it does; then a header must not name another.
+        let target = uri.authority().map(http::uri::Authority::as_str);
+        let named = match (once(headers, &header::HOST), target) {
+            (Once::Is(host), None) => vec![host],
+            (Once::Is(host), Some(target)) => vec![host, target],
+            (Once::Absent, Some(target)) => vec![target],
+            (Once::Absent, None) | (Once::Malformed, _) => Vec::new(),
         };
-        if !host.is_some_and(|host| self.hosts.iter().any(|rule| rule.admits(&host))) {
+        let served = |host: &&str| {
+            Authority::read(host)
+                .is_some_and(|host| self.hosts.iter().any(|rule| rule.admits(&host)))
+        };
+        if named.is_empty() || !named.iter().all(served) {
             return Err(Fault::request("this host is not served").nameless(StatusCode::FORBIDDEN));
         }
         let origin = match once(headers, &header::ORIGIN) {

@@ -115,6 +115,7 @@ pub(super) struct Fault {
 impl Fault {
     pub(super) const INTERNAL: Self = Self::new(-32603, "internal error");
     pub(super) const METHOD_NOT_FOUND: Self = Self::new(-32601, "method not found");
+    pub(super) const UNKNOWN_CURSOR: Self = Self::new(-32602, "unknown cursor");
     pub(super) const UNKNOWN_TOOL: Self = Self::new(-32602, "unknown tool");
     pub(super) const UNSUPPORTED_VERSION: Self = Self::new(-32022, "unsupported protocol version");
 

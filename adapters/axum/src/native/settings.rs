@@ -64,6 +64,7 @@ impl Settings {
 mod tests {
     use http::HeaderMap;
     use http::HeaderValue;
+    use http::Uri;
     use toolgate_core::id::OperatorName;
     use toolgate_core::key::OperatorToken;
     use toolgate_core::time::Timestamp;
@@ -82,7 +83,7 @@ mod tests {
         let admits = |settings: &Settings, host: &str| {
             let mut headers = HeaderMap::new();
             headers.insert("host", HeaderValue::from_str(host).unwrap());
-            settings.hosts().check(&headers).is_ok()
+            settings.hosts().check(&Uri::default(), &headers).is_ok()
         };
         assert!(admits(&settings, "127.0.0.1:8787"));
         assert!(!admits(&settings, "gate.example.com"));

@@ -19,28 +19,37 @@ use hyper_util::rt::TokioIo;
 use hyper_util::rt::TokioTimer;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use toolgate_http::Known;
 
 use super::Limits;
+use super::places::Place;
 
 /// An oversized body is read this many times its limit before it is refused, so that a client
 /// which writes before it reads gets to see the refusal.
 const PATIENCE: usize = 8;
 
-/// Serves a connection to its end, or until the request under way is answered once `stopped` says
-/// so.
+/// Serves a connection to its end, until its place is taken, or until the request under way is
+/// answered once `stopped` says so.
 pub(super) async fn serve<F, A>(
     stream: TcpStream,
     limits: Limits,
     answer: F,
+    place: Place,
     mut stopped: watch::Receiver<bool>,
 ) where
     F: Fn(Request<Bytes>) -> A + Clone,
-    A: Future<Output = Response<Bytes>>,
+    A: Future<Output = Response<Bytes>> + Send + 'static,
 {
+    let place = &place;
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
         let answer = answer.clone();
         async move {
+            let answer = move |request| {
+                place.answering();
+                answer(request)
+            };
             let response = whole(request, limits, answer).await;
+            place.answered(response.extensions().get::<Known>().is_some());
             Ok::<_, Infallible>(response.map(Full::new))
         }
     });
@@ -54,9 +63,13 @@ pub(super) async fn serve<F, A>(
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        () = place.cut() => return,
         () = ended(&mut stopped) => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = place.cut() => return,
+            }
         }
     };
     if ended.is_err() {
@@ -77,7 +90,7 @@ pub(super) async fn whole<B, A>(
 ) -> Response<Bytes>
 where
     B: Body<Data = Bytes> + Unpin,
-    A: Future<Output = Response<Bytes>>,
+    A: Future<Output = Response<Bytes>> + Send + 'static,
 {
     let (parts, body) = request.into_parts();
     let body = match tokio::time::timeout(limits.body_time, read(body, limits.body)).await {
@@ -85,10 +98,11 @@ where
         Ok(Err(refused)) => return refuse(refused),
         Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT),
     };
-    let answered = answer(Request::from_parts(parts, body));
+    // On a task of its own: whoever hangs up leaves nothing half done.
+    let answered = tokio::spawn(answer(Request::from_parts(parts, body)));
     match tokio::time::timeout(limits.request_time, answered).await {
-        Ok(response) => response,
-        Err(_) => refuse(StatusCode::SERVICE_UNAVAILABLE),
+        Ok(Ok(response)) => response,
+        Ok(Err(_)) | Err(_) => refuse(StatusCode::SERVICE_UNAVAILABLE),
     }
 }
 

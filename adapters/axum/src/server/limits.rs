@@ -10,7 +10,8 @@ pub struct Limits {
     pub body: usize,
     /// How long a body may take to arrive.
     pub body_time: Duration,
-    /// Connections at once; further ones wait to be accepted.
+    /// Connections at once. A further one takes the place of the one least worth keeping: first one
+    /// that nobody known has used, then an idle one, last one whose request is being answered.
     pub connections: usize,
     /// How long what is under way may take to end once the server stops.
     pub drain: Duration,

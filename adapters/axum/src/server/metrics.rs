@@ -51,7 +51,12 @@ pub(super) async fn answer(
     peer: SocketAddr,
     request: &Request<Bytes>,
 ) -> Response<Bytes> {
-    if serving.app.hosts.check(request.headers()).is_err() {
+    if serving
+        .app
+        .hosts
+        .check(request.uri(), request.headers())
+        .is_err()
+    {
         return plain(StatusCode::FORBIDDEN);
     }
     if serving.access == MetricsAccess::Nobody || request.method() != Method::GET {

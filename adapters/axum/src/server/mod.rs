@@ -3,6 +3,7 @@
 mod connection;
 mod limits;
 mod metrics;
+mod places;
 mod signals;
 
 use std::future::Future;
@@ -17,8 +18,8 @@ use http::Request;
 use http::Response;
 use tokio::net::TcpListener;
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use toolgate_http::App;
 
 pub use limits::Limits;
@@ -27,6 +28,7 @@ pub use signals::Hangups;
 pub use signals::Signals;
 
 use crate::metrics::Metrics;
+use places::Places;
 
 /// What is served right now; it can be replaced while the server runs.
 #[derive(Debug)]
@@ -109,16 +111,18 @@ impl Server {
     /// Serves until `stop` is ready, then lets what is under way end, for as long as the limits
     /// allow. Answers whether everything ended in time.
     pub async fn run(self, live: Arc<Live>, stop: impl Future<Output = ()>) -> bool {
-        let places = Arc::new(Semaphore::new(self.limits.connections));
+        let places = Places::new(self.limits.connections);
+        let mut served = JoinSet::new();
         let (stopping, stopped) = watch::channel(false);
         let mut stop = std::pin::pin!(stop);
         loop {
             let accepted = tokio::select! {
                 biased;
                 () = &mut stop => break,
-                accepted = accept(&self.listener, &places) => accepted,
+                accepted = accept(&self.listener) => accepted,
             };
-            let Some((stream, peer, place)) = accepted else {
+            while served.try_join_next().is_some() {}
+            let Some((stream, peer)) = accepted else {
                 tokio::time::sleep(self.limits.accept_pause).await;
                 continue;
             };
@@ -127,30 +131,28 @@ impl Server {
                 let live = Arc::clone(&live);
                 async move { live.answer(peer, request).await }
             };
-            let served = connection::serve(stream, self.limits, answer, stopped.clone());
-            tokio::spawn(async move {
-                served.await;
-                drop(place);
-            });
+            let (place, stopped) = (places.enter(), stopped.clone());
+            served.spawn(connection::serve(
+                stream,
+                self.limits,
+                answer,
+                place,
+                stopped,
+            ));
         }
         drop(self.listener);
         stopping.send_replace(true);
-        let all = u32::try_from(self.limits.connections).unwrap_or(u32::MAX);
-        let ended = tokio::time::timeout(self.limits.drain, places.acquire_many(all)).await;
-        ended.is_ok()
+        let all = async { while served.join_next().await.is_some() {} };
+        tokio::time::timeout(self.limits.drain, all).await.is_ok()
     }
 }
 
-/// The next connection and its place among those allowed; nothing if the system has no room.
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> Option<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
-    let place = Arc::clone(places).acquire_owned().await.ok()?;
+/// The next connection; nothing if the system has no room.
+async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
     match listener.accept().await {
         Ok((stream, peer)) => {
             stream.set_nodelay(true).ok();
-            Some((stream, peer, place))
+            Some((stream, peer))
         }
         Err(error) => {
             tracing::warn!(kind = ?error.kind(), "a connection could not be accepted");

@@ -143,7 +143,8 @@ impl Ledger for SqliteStore {
         let now = self.clock.now().as_millis();
         let read = move |db: &rusqlite::Connection| {
             let sql = "SELECT principal FROM approvals WHERE due_at <= ?1 \
-                       UNION SELECT principal FROM calls WHERE lease_until <= ?1";
+                       UNION SELECT principal FROM calls WHERE lease_until <= ?1 \
+                       UNION SELECT id FROM units WHERE due_at <= ?1";
             let mut asked = db.prepare_cached(sql).map_err(store_error)?;
             let found = asked
                 .query_map([now], |row| row.get::<_, String>(0))

@@ -164,11 +164,12 @@ pub(super) fn save(db: &Connection, id: &PrincipalId, done: &Advance) -> Result<
             write(head)?,
             number(done.chain.size)?,
             done.chain.hash.as_bytes().as_slice(),
+            head.due_at().map(Timestamp::as_millis),
         );
-        let kept = "UPDATE units SET head = ?2, size = ?3, hash = ?4 WHERE id = ?1";
+        let kept = "UPDATE units SET head = ?2, size = ?3, hash = ?4, due_at = ?5 WHERE id = ?1";
         if execute(db, kept, values.clone())? == 0 {
-            let first =
-                "INSERT INTO units (id, head, size, hash, policy) VALUES (?1, ?2, ?3, ?4, '')";
+            let first = "INSERT INTO units (id, head, size, hash, due_at, policy) \
+                         VALUES (?1, ?2, ?3, ?4, ?5, '')";
             execute(db, first, values)?;
         }
     }

@@ -10,7 +10,8 @@ use rusqlite::backup::Backup;
 use super::error::OpenError;
 
 /// What each version adds, in order.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE units (
         id TEXT PRIMARY KEY, head TEXT NOT NULL, size INTEGER NOT NULL, hash BLOB NOT NULL,
         policy TEXT NOT NULL
@@ -49,7 +50,12 @@ const STEPS: &[&str] = &["
         collection TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
         PRIMARY KEY (collection, key)
     ) STRICT, WITHOUT ROWID;
-"];
+",
+    "
+    ALTER TABLE units ADD COLUMN due_at INTEGER;
+    CREATE INDEX units_due ON units (due_at) WHERE due_at IS NOT NULL;
+",
+];
 
 /// Brings the file to the newest schema, after a copy of it.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {

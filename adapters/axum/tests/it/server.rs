@@ -129,13 +129,24 @@ async fn slow_headers_slow_bodies_and_idle_connections_are_cut() {
 
 // spec: F28
 #[tokio::test]
-async fn a_client_beyond_the_most_connections_waits_for_a_place() {
-    let mut limits = short();
-    limits.connections = 1;
+async fn who_holds_every_connection_keeps_nobody_out() {
+    let mut limits = Limits::default();
+    limits.connections = 4;
     let served = Served::start(limits, MetricsAccess::Loopback).await;
-    let first = served.connect().await;
-    assert!(served.ask(HEALTH).await.starts_with("HTTP/1.1 200 "));
-    assert_eq!(read(first).await, "");
+    let mut held = Vec::new();
+    for _ in 0..8 {
+        let mut open = served.connect().await;
+        open.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            .await
+            .unwrap();
+        let mut first = [0; 12];
+        open.read_exact(&mut first).await.unwrap();
+        held.push(open);
+    }
+    let asked = tokio::time::timeout(Duration::from_secs(2), served.ask(HEALTH));
+    assert!(asked.await.unwrap().starts_with("HTTP/1.1 200 "));
+    let oldest = tokio::time::timeout(Duration::from_secs(2), read(held.remove(0)));
+    assert!(oldest.await.is_ok(), "the oldest connection was kept");
 }
 
 // spec: F28

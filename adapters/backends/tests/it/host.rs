@@ -13,7 +13,7 @@ use toolgate_backends::Flags;
 use toolgate_backends::Web;
 use toolgate_backends::memory::MemoryFiles;
 use toolgate_backends::memory::MemoryRecords;
-use toolgate_core::rules::HostRules;
+use toolgate_core::rules::AllowedHosts;
 use toolgate_core::schema::Checker;
 use toolgate_mcp::upstream::ToolCall;
 use toolgate_mcp::upstream::Upstream;
@@ -27,7 +27,7 @@ pub(crate) async fn call_with(
     upstream: &dyn Upstream,
     tool: &str,
     arguments: Value,
-    hosts: Option<HostRules>,
+    hosts: Option<AllowedHosts>,
 ) -> Value {
     let definition = definitions(upstream)
         .await
@@ -88,7 +88,7 @@ struct Nowhere;
 
 #[async_trait]
 impl Fetch for Nowhere {
-    async fn get(&self, _: &str, _: &HostRules, _: usize) -> Result<Fetched, BackendError> {
+    async fn get(&self, _: &str, _: &AllowedHosts, _: usize) -> Result<Fetched, BackendError> {
         Ok(Fetched::default())
     }
 }

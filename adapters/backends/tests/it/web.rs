@@ -12,7 +12,7 @@ use toolgate_backends::BackendError;
 use toolgate_backends::Fetch;
 use toolgate_backends::Fetched;
 use toolgate_backends::Web;
-use toolgate_core::rules::HostRules;
+use toolgate_core::rules::AllowedHosts;
 
 use super::host::call_with;
 
@@ -24,7 +24,7 @@ struct Double {
 
 #[async_trait]
 impl Fetch for Double {
-    async fn get(&self, url: &str, _: &HostRules, most: usize) -> Result<Fetched, BackendError> {
+    async fn get(&self, url: &str, _: &AllowedHosts, most: usize) -> Result<Fetched, BackendError> {
         self.asked.lock().unwrap().push((url.to_owned(), most));
         Ok(self.answer.clone())
     }
@@ -43,8 +43,8 @@ fn page(content_type: &str, body: &str) -> Arc<Double> {
     })
 }
 
-fn hosts() -> Option<HostRules> {
-    HostRules::new(&["docs.example.com".to_owned()]).ok()
+fn hosts() -> Option<AllowedHosts> {
+    AllowedHosts::new(&["docs.example.com".to_owned()]).ok()
 }
 
 // spec: DB-04
@@ -206,7 +206,7 @@ struct Failing(fn() -> BackendError);
 
 #[async_trait]
 impl Fetch for Failing {
-    async fn get(&self, _: &str, _: &HostRules, _: usize) -> Result<Fetched, BackendError> {
+    async fn get(&self, _: &str, _: &AllowedHosts, _: usize) -> Result<Fetched, BackendError> {
         Err((self.0)())
     }
 }

@@ -24,6 +24,7 @@ use super::fixture::kinds;
 use super::fixture::operator;
 use super::fixture::principal;
 use super::fixture::queued;
+use super::fixture::record;
 use crate::store::LedgerExt as _;
 
 // spec: AC-15
@@ -113,12 +114,76 @@ pub async fn nothing_runs_twice_for_one_call<S: Store>(store: &S, _: &Clocked) {
         .outcome;
     assert!(matches!(twin, Outcome::Held(ref held) if held.id == mine.id));
     store.settle(&id, applied(&mine, "done")).await.unwrap();
+    let kept = store
+        .admit(&id, admit(&id, "b", Decision::AutoApply))
+        .await
+        .unwrap()
+        .outcome;
+    assert!(matches!(kept, Outcome::Held(ref held) if held.status == Status::Applied));
+    store.collect(&id, collect(&mine)).await.unwrap();
     let next = store
         .admit(&id, admit(&id, "b", Decision::AutoApply))
         .await
         .unwrap()
         .outcome;
     assert!(matches!(next, Outcome::Claimed(ref next) if next.id != mine.id));
+}
+
+// spec: LI-03
+/// Whoever asks again after the switch fell is told so, and the call counts as not made.
+pub async fn nothing_asked_before_a_kill_is_made_after_it<S: Store>(store: &S, _: &Clocked) {
+    let id = principal(store).await;
+    let auto = admit(&id, "a", Decision::AutoApply);
+    let read = admit(&id, "b", Decision::Run);
+    let waiting = queued(store, &id, "c").await;
+    let yes = answer(&waiting, true, "ann");
+    store.admit(&id, auto.clone()).await.unwrap();
+    store.admit(&id, read.clone()).await.unwrap();
+    store.decide(&id, yes.clone()).await.unwrap();
+    store.kill(&id, operator("ann"), None).await.unwrap();
+    for again in [auto.clone(), read.clone(), auto] {
+        let outcome = store.admit(&id, again).await.unwrap().outcome;
+        assert!(matches!(outcome, Outcome::Refused(ref why) if why.code == Code::Killed));
+    }
+    let again = store.decide(&id, yes).await.unwrap().outcome;
+    assert!(matches!(again, Outcome::Decided(ref ended) if ended.status == Status::Failed));
+    store.revive(&id, operator("ann")).await.unwrap();
+    let gone = store.record(&id, record(&read.call)).await.unwrap().outcome;
+    assert_eq!(gone, Outcome::Missing);
+    assert_eq!(store.head(&id).await.unwrap().unwrap().open, 0);
+}
+
+/// The latest asking answers, whatever becomes of earlier ones meanwhile.
+pub async fn the_latest_asking_answers<S: Store>(store: &S, clock: &Clocked) {
+    let id = principal(store).await;
+    let first = claimed(store, &id, "a").await;
+    let mut failed = applied(&first, "");
+    failed.result = None;
+    failed.not_made = true;
+    store.settle(&id, failed).await.unwrap();
+    clock.pass(DAY - 1);
+    let second = queued(store, &id, "a").await;
+    assert_ne!(second.id, first.id);
+    clock.pass(1);
+    assert_eq!(store.sweep(&id).await.unwrap().outcome, Outcome::Swept(1));
+    match ask(store, &id, "a").await {
+        Outcome::Held(held) => assert_eq!(held.id, second.id),
+        other => panic!("not held: {other:?}"),
+    }
+    assert_eq!(store.head(&id).await.unwrap().unwrap().open, 1);
+}
+
+/// A result that was filtered by an older policy is not handed over.
+pub async fn a_stale_policy_hands_nothing_over<S: Store>(store: &S, _: &Clocked) {
+    let id = principal(store).await;
+    let approval = claimed(store, &id, "a").await;
+    store.settle(&id, applied(&approval, "done")).await.unwrap();
+    let mut stale = collect(&approval);
+    stale.policy_version = 2;
+    let outcome = store.collect(&id, stale).await.unwrap().outcome;
+    assert_eq!(outcome, Outcome::Stale);
+    let kept = store.approval(&id, &approval.id).await.unwrap().unwrap();
+    assert_eq!(kept.handed_over_at, None);
 }
 
 // spec: AC-12 F01 F02

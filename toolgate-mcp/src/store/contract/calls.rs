@@ -169,6 +169,57 @@ pub async fn a_withheld_result_is_written_down<S: Store>(store: &S, _: &Clocked)
     );
 }
 
+// spec: LI-03 KY-05
+/// What was running when the switch fell or its key was revoked is withheld, whatever came since.
+pub async fn what_a_kill_or_a_revoked_key_cut_stays_withheld<S: Store>(store: &S, _: &Clocked) {
+    let id = principal(store).await;
+    let (key, _) = key(store, &id).await;
+    let asked = admit(&id, "a", Decision::Run);
+    let mut by_key = admit(&id, "b", Decision::Run);
+    by_key.key = Some(key.id.clone());
+    store.admit(&id, asked.clone()).await.unwrap();
+    store.kill(&id, operator("ann"), None).await.unwrap();
+    store.revive(&id, operator("ann")).await.unwrap();
+    let done = store.record(&id, record(&asked.call)).await.unwrap();
+    assert_eq!(code(&done.outcome), Some(Code::Killed));
+    store.admit(&id, by_key.clone()).await.unwrap();
+    store
+        .revoke_key(&id, key.id, operator("ann"))
+        .await
+        .unwrap();
+    let done = store.record(&id, record(&by_key.call)).await.unwrap();
+    assert_eq!(code(&done.outcome), Some(Code::KeyRevoked));
+}
+
+// spec: AU-01
+/// What was counted instead of written down is written down in the end, each kind by itself.
+pub async fn what_was_counted_is_written_down<S: Store>(store: &S, clock: &Clocked) {
+    let id = principal(store).await;
+    for path in ["/a", "/b", "/a", "/a"] {
+        let mut asked = admit(&id, path, Decision::Refuse);
+        if let Some(reason) = asked.verdict.reasons.first_mut() {
+            reason.path = Some(path.to_owned());
+        }
+        store.admit(&id, asked).await.unwrap();
+    }
+    assert_eq!(
+        kinds(store, &id).await,
+        ["principal_created", "refused", "refused"]
+    );
+    assert!(!store.overdue().await.unwrap().contains(&id));
+    clock.pass(10_000);
+    assert!(store.overdue().await.unwrap().contains(&id));
+    assert_eq!(store.sweep(&id).await.unwrap().outcome, Outcome::Swept(1));
+    assert!(!store.overdue().await.unwrap().contains(&id));
+    let chain = toolgate_audit::ChainId::new(id.as_str()).unwrap();
+    let rows = store.slice(&chain, 4, 9).await.unwrap();
+    let last = toolgate_audit::decode(&rows.last().unwrap().bytes).unwrap();
+    assert_eq!(
+        (&last.detail["alsoRefused"], &last.detail["path"]),
+        (&serde_json::json!(2), &serde_json::json!("/a"))
+    );
+}
+
 /// An observation whose worker died is written down by a sweep.
 pub async fn a_lost_call_is_written_down<S: Store>(store: &S, clock: &Clocked) {
     let id = principal(store).await;

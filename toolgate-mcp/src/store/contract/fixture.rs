@@ -278,6 +278,7 @@ pub(super) fn collect(approval: &Approval) -> Collect {
         call: call(),
         key: None,
         approval: approval.id.clone(),
+        policy_version: 1,
         ending: ok(),
     }
 }

@@ -20,11 +20,14 @@ pub use approvals::a_lapsed_claim_becomes_unknown;
 pub use approvals::a_result_is_replayed_for_its_window;
 pub use approvals::a_retried_failure_is_claimed_again;
 pub use approvals::a_stale_fence_leaves_evidence;
+pub use approvals::a_stale_policy_hands_nothing_over;
 pub use approvals::a_yes_is_checked_again;
 pub use approvals::declines_hold_for_a_day;
+pub use approvals::nothing_asked_before_a_kill_is_made_after_it;
 pub use approvals::nothing_runs_twice_for_one_call;
 pub use approvals::one_of_many_answers_wins;
 pub use approvals::outcomes_without_a_person_are_dropped;
+pub use approvals::the_latest_asking_answers;
 pub use approvals::the_same_request_is_one_row;
 pub use approvals::windows_close_to_the_millisecond;
 pub use calls::a_bucket_admits_exactly_its_tokens;
@@ -36,6 +39,8 @@ pub use calls::a_withheld_result_is_written_down;
 pub use calls::an_observation_is_one_entry;
 pub use calls::equal_refusals_are_counted;
 pub use calls::meters_follow_the_day_and_never_the_clock_back;
+pub use calls::what_a_kill_or_a_revoked_key_cut_stays_withheld;
+pub use calls::what_was_counted_is_written_down;
 pub use calls::what_was_not_admitted_is_not_recorded;
 pub use directory::names_keys_and_operators_are_found;
 pub use directory::policies_are_kept_by_name;
@@ -70,6 +75,7 @@ macro_rules! store_conformance {
             a_retried_failure_is_claimed_again
             a_stale_fence_leaves_evidence
             a_stale_policy_decides_nothing
+            a_stale_policy_hands_nothing_over
             a_withheld_result_is_written_down
             a_yes_is_checked_again
             an_observation_is_one_entry
@@ -80,13 +86,17 @@ macro_rules! store_conformance {
             equal_refusals_are_counted
             meters_follow_the_day_and_never_the_clock_back
             names_keys_and_operators_are_found
+            nothing_asked_before_a_kill_is_made_after_it
             nothing_runs_twice_for_one_call
             one_of_many_answers_wins
             outcomes_without_a_person_are_dropped
             policies_are_kept_by_name
             principals_share_nothing
+            the_latest_asking_answers
             the_same_request_is_one_row
             the_system_has_a_chain
+            what_a_kill_or_a_revoked_key_cut_stays_withheld
+            what_was_counted_is_written_down
             what_was_not_admitted_is_not_recorded
             windows_close_to_the_millisecond
         }

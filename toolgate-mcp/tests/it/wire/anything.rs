@@ -4,6 +4,7 @@ use http::HeaderMap;
 use http::HeaderName;
 use http::HeaderValue;
 use http::Method;
+use http::Uri;
 use proptest::prelude::*;
 use serde_json::Value;
 use serde_json::json;
@@ -167,7 +168,7 @@ proptest! {
     // spec: F30
     #[test]
     fn any_headers_are_judged(headers in any_headers()) {
-        if let Err(reply) = HostRules::loopback().check(&headers) {
+        if let Err(reply) = HostRules::loopback().check(&Uri::default(), &headers) {
             prop_assert_eq!(reply.status.as_u16(), 403);
             well_formed(&reply)?;
         }

@@ -2,6 +2,7 @@
 
 use http::Method;
 use http::Response;
+use http::Uri;
 use serde_json::Value;
 use toolgate_mcp::wire::HostRuleError;
 use toolgate_mcp::wire::HostRules;
@@ -40,7 +41,11 @@ fn only_known_hosts_are_served() {
         "other.example.com:8443",
     ];
     for host in good {
-        assert_eq!(rules().check(&headers(&[("host", host)])), Ok(()), "{host}");
+        assert_eq!(
+            rules().check(&Uri::default(), &headers(&[("host", host)])),
+            Ok(()),
+            "{host}"
+        );
     }
     let bad = [
         "",
@@ -78,22 +83,35 @@ fn only_known_hosts_are_served() {
         "*",
     ];
     for host in bad {
-        let reply = rules().check(&headers(&[("host", host)])).unwrap_err();
+        let reply = rules()
+            .check(&Uri::default(), &headers(&[("host", host)]))
+            .unwrap_err();
         assert_eq!(fault(&reply, &Value::Null), (403, -32600), "{host}");
     }
     let twice = headers(&[("host", "localhost"), ("host", "localhost")]);
     for missing in [headers(&[]), twice] {
-        assert_eq!(rules().check(&missing).unwrap_err().status, 403);
+        assert_eq!(
+            rules().check(&Uri::default(), &missing).unwrap_err().status,
+            403
+        );
     }
     let nobody = HostRules::default();
-    assert!(nobody.check(&headers(&[("host", "localhost")])).is_err());
+    assert!(
+        nobody
+            .check(&Uri::default(), &headers(&[("host", "localhost")]))
+            .is_err()
+    );
 }
 
 // spec: F30
 #[test]
 fn only_known_origins_are_admitted() {
-    let check =
-        |origin: &str| rules().check(&headers(&[("host", "localhost:8787"), ("origin", origin)]));
+    let check = |origin: &str| {
+        rules().check(
+            &Uri::default(),
+            &headers(&[("host", "localhost:8787"), ("origin", origin)]),
+        )
+    };
     let good = [
         "http://localhost",
         "http://localhost:3000",
@@ -135,7 +153,13 @@ fn only_known_origins_are_admitted() {
         ("origin", "http://localhost"),
         ("origin", "http://localhost"),
     ];
-    assert_eq!(rules().check(&headers(&twice)).unwrap_err().status, 403);
+    assert_eq!(
+        rules()
+            .check(&Uri::default(), &headers(&twice))
+            .unwrap_err()
+            .status,
+        403
+    );
 }
 
 // spec: F30
