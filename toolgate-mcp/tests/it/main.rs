@@ -10,4 +10,5 @@
 mod gateway;
 mod host;
 mod store;
+mod trouble;
 mod wire;

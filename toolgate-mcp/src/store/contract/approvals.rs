@@ -129,7 +129,7 @@ pub async fn nothing_runs_twice_for_one_call<S: Store>(store: &S, _: &Clocked) {
     assert!(matches!(next, Outcome::Claimed(ref next) if next.id != mine.id));
 }
 
-// spec: LI-03
+// spec: KS-04
 /// Whoever asks again after the switch fell is told so, and the call counts as not made.
 pub async fn nothing_asked_before_a_kill_is_made_after_it<S: Store>(store: &S, _: &Clocked) {
     let id = principal(store).await;

@@ -169,7 +169,7 @@ pub async fn a_withheld_result_is_written_down<S: Store>(store: &S, _: &Clocked)
     );
 }
 
-// spec: LI-03 KY-05
+// spec: KS-04 KY-05
 /// What was running when the switch fell or its key was revoked is withheld, whatever came since.
 pub async fn what_a_kill_or_a_revoked_key_cut_stays_withheld<S: Store>(store: &S, _: &Clocked) {
     let id = principal(store).await;
