@@ -14,14 +14,10 @@ use prometheus_client::registry::Unit;
 use toolgate_core::approval::Status;
 use toolgate_mcp::ports::Counted;
 use toolgate_mcp::ports::Watch;
-use toolgate_mcp::store::ApprovalQuery;
 use toolgate_mcp::store::Ledger;
 
 /// The media type of [`Metrics::text`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// More waiting approvals than these are not counted one by one.
-const MOST_COUNTED: usize = 1_000;
 
 /// Bounds of the histograms, in seconds.
 const BOUNDS: [f64; 12] = [
@@ -109,16 +105,11 @@ impl Metrics {
     /// Counts the approvals that a person has to look at, as the store holds them now.
     pub async fn count_approvals(&self, ledger: &dyn Ledger) {
         for status in [Status::Pending, Status::Unknown] {
-            let query = ApprovalQuery {
-                principal: None,
-                status: Some(status),
-                limit: MOST_COUNTED,
-            };
-            if let Ok(found) = ledger.approvals(&query).await {
+            if let Ok(found) = ledger.count(status).await {
                 let labels = In {
                     status: status.as_str(),
                 };
-                let count = i64::try_from(found.len()).unwrap_or(i64::MAX);
+                let count = i64::try_from(found).unwrap_or(i64::MAX);
                 self.approvals.get_or_create(&labels).set(count);
             }
         }

@@ -95,7 +95,7 @@ async fn shown(
 }
 
 pub(crate) async fn list(ctx: &Ctx<'_>) -> Result<Done, Problem> {
-    let query = Query::read(ctx.query, &["status", "principal", "limit"])?;
+    let query = Query::read(ctx.query, &["status", "principal", "before", "limit"])?;
     let status = query
         .text("status")
         .map(|word| {
@@ -109,22 +109,39 @@ pub(crate) async fn list(ctx: &Ctx<'_>) -> Result<Done, Problem> {
         Some(named) => Some(principals::find(ctx, named).await?.id.clone()),
         None => None,
     };
+    let before = match query.text("before") {
+        None => None,
+        Some(named) => {
+            let id = ApprovalId::parse(named)
+                .ok_or_else(|| Problem::invalid("", "`before` is not the id of a request"))?;
+            let (_, last) = find(ctx, &id).await?;
+            Some((last.created_at, id))
+        }
+    };
     let limit = query.number("limit", LIST.1)?.unwrap_or(LIST.0);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let asked = ApprovalQuery {
         principal,
         status,
+        before,
         limit,
     };
     close_overdue(ctx).await;
+    let page = ctx.app.gate.ledger().approvals(&asked).await?;
+    let next = page.last().filter(|_| page.len() == limit);
+    let next = next.map(|(_, approval)| approval.id.clone());
     let mut approvals = Vec::new();
-    for (principal, approval) in ctx.app.gate.ledger().approvals(&asked).await? {
+    for (principal, approval) in page {
         if status.is_some_and(|status| status != standing(ctx, &approval)) {
             continue;
         }
         approvals.push(shown(ctx, &principal, &approval).await?);
     }
-    Ok(Done::ok(json!({ "approvals": approvals })))
+    let mut body = json!({ "approvals": approvals });
+    if let (Some(next), Some(body)) = (next, body.as_object_mut()) {
+        body.insert("next".to_owned(), json!(next));
+    }
+    Ok(Done::ok(body))
 }
 
 fn missing() -> Problem {

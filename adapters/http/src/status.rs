@@ -5,7 +5,6 @@ use serde_json::Value;
 use serde_json::json;
 use toolgate_core::approval::Status;
 use toolgate_core::classify;
-use toolgate_mcp::store::ApprovalQuery;
 
 use crate::App;
 use crate::answer::Done;
@@ -15,9 +14,6 @@ use crate::body::Fields;
 use crate::enter::Ctx;
 use crate::principals;
 use crate::route::Route;
-
-/// The most open requests that an overview counts.
-const MOST_COUNTED: usize = 1_000;
 
 /// The routes that need no token; nothing secret is in their answers.
 pub(crate) fn open(app: &App, route: Route) -> Done {
@@ -34,21 +30,8 @@ pub(crate) fn open(app: &App, route: Route) -> Done {
 }
 
 pub(crate) async fn overview(ctx: &Ctx<'_>) -> Result<Done, Problem> {
-    let waiting = ApprovalQuery {
-        principal: None,
-        status: Some(Status::Pending),
-        limit: MOST_COUNTED,
-    };
-    let unknown = ApprovalQuery {
-        status: Some(Status::Unknown),
-        ..waiting.clone()
-    };
     approvals::close_overdue(ctx).await;
     let ledger = ctx.app.gate.ledger();
-    let open = ledger.approvals(&waiting).await?;
-    let open = open
-        .iter()
-        .filter(|(_, approval)| approvals::standing(ctx, approval) == Status::Pending);
     let mut principals = principals::all(ctx).await?;
     for principal in &mut principals {
         if let Some(members) = principal.as_object_mut() {
@@ -63,8 +46,8 @@ pub(crate) async fn overview(ctx: &Ctx<'_>) -> Result<Done, Problem> {
     }
     Ok(Done::ok(json!({
         "principals": principals,
-        "waiting": open.count(),
-        "unknown": ledger.approvals(&unknown).await?.len(),
+        "waiting": ledger.count(Status::Pending).await?,
+        "unknown": ledger.count(Status::Unknown).await?,
         "tools": tools(ctx),
         "insecure": ctx.app.insecure,
     })))

@@ -85,6 +85,8 @@ pub struct ApprovalQuery {
     pub principal: Option<PrincipalId>,
     /// In this status alone.
     pub status: Option<Status>,
+    /// After this one in the list: its time of making and its name.
+    pub before: Option<(Timestamp, ApprovalId)>,
     /// At most so many.
     pub limit: usize,
 }
@@ -139,6 +141,9 @@ pub trait Ledger: Send + Sync + fmt::Debug {
         &self,
         query: &ApprovalQuery,
     ) -> Result<Vec<(PrincipalId, Approval)>, StoreError>;
+
+    /// How many approvals of all principals are in that status and not overdue at the store's time.
+    async fn count(&self, status: Status) -> Result<u64, StoreError>;
 
     /// Entries, newest first.
     async fn entries(&self, query: &EntryQuery) -> Result<Vec<Filed>, StoreError>;

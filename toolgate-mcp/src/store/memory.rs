@@ -12,6 +12,7 @@ use toolgate_audit::Row;
 use toolgate_core::approval::Approval;
 use toolgate_core::approval::ApprovalId;
 use toolgate_core::approval::RequestKey;
+use toolgate_core::approval::Status;
 use toolgate_core::id::CallId;
 use toolgate_core::id::OperatorName;
 use toolgate_core::id::PolicyName;
@@ -218,11 +219,27 @@ impl Ledger for MemoryStore {
                 .filter(|(id, _)| query.principal.as_ref().is_none_or(|only| only == *id))
                 .flat_map(|(id, unit)| unit.approvals.values().map(|a| (id.clone(), a.clone())))
                 .filter(|(_, a)| query.status.is_none_or(|status| a.status == status))
+                .filter(|(_, a)| {
+                    let place = query.before.as_ref();
+                    place.is_none_or(|(at, id)| (a.created_at, &a.id) < (*at, id))
+                })
                 .collect::<Vec<_>>()
         });
         found.sort_by(|(_, a), (_, b)| b.created_at.cmp(&a.created_at).then(b.id.cmp(&a.id)));
         found.truncate(query.limit);
         Ok(found)
+    }
+
+    async fn count(&self, status: Status) -> Result<u64, StoreError> {
+        let now = self.clock.now();
+        Ok(self.with(|state| {
+            let all = state
+                .units
+                .values()
+                .flat_map(|unit| unit.approvals.values());
+            all.filter(|approval| approval.status == status && !is_due(approval, now))
+                .count() as u64
+        }))
     }
 
     async fn entries(&self, query: &EntryQuery) -> Result<Vec<Filed>, StoreError> {

@@ -15,6 +15,7 @@ use serde_json::json;
 use toolgate_audit::ChainId;
 use toolgate_core::approval::Approval;
 use toolgate_core::approval::ApprovalId;
+use toolgate_core::approval::Status;
 use toolgate_core::catalog::Provenance;
 use toolgate_core::catalog::Source;
 use toolgate_core::catalog::Trust;
@@ -140,6 +141,10 @@ impl Ledger for Fragile {
         query: &ApprovalQuery,
     ) -> Result<Vec<(PrincipalId, Approval)>, StoreError> {
         self.store.approvals(query).await
+    }
+
+    async fn count(&self, status: Status) -> Result<u64, StoreError> {
+        self.store.count(status).await
     }
 
     async fn entries(&self, query: &EntryQuery) -> Result<Vec<Filed>, StoreError> {

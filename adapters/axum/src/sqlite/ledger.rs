@@ -7,6 +7,7 @@ use rusqlite::params;
 use toolgate_audit::ChainId;
 use toolgate_core::approval::Approval;
 use toolgate_core::approval::ApprovalId;
+use toolgate_core::approval::Status;
 use toolgate_core::digest::Digest;
 use toolgate_core::id::PrincipalId;
 use toolgate_core::time::Timestamp;
@@ -73,8 +74,13 @@ impl Ledger for SqliteStore {
             let mut asked = db.prepare_cached(sql).map_err(store_error)?;
             let values = params![
                 query.principal.as_ref().map(PrincipalId::as_str),
-                query.status.map(toolgate_core::approval::Status::as_str),
+                query.status.map(Status::as_str),
                 i64::try_from(query.limit).unwrap_or(i64::MAX),
+                query
+                    .before
+                    .as_ref()
+                    .map_or(i64::MAX, |(at, _)| at.as_millis()),
+                query.before.as_ref().map_or("", |(_, id)| id.as_str()),
             ];
             let found = asked
                 .query_map(values, |row| {
@@ -88,6 +94,18 @@ impl Ledger for SqliteStore {
                     Ok((principal, rows::read(&row)?))
                 })
                 .collect()
+        };
+        self.readers.read(read).await
+    }
+
+    async fn count(&self, status: Status) -> Result<u64, StoreError> {
+        let now = self.clock.now().as_millis();
+        let read = move |db: &rusqlite::Connection| {
+            let sql = "SELECT count(*) FROM approvals \
+                       WHERE status = ?1 AND (due_at IS NULL OR due_at > ?2)";
+            let mut asked = db.prepare_cached(sql).map_err(store_error)?;
+            let found = asked.query_row(params![status.as_str(), now], |row| row.get::<_, i64>(0));
+            u64::try_from(found.map_err(store_error)?).map_err(StoreError::corrupt)
         };
         self.readers.read(read).await
     }
@@ -181,19 +199,19 @@ fn approvals_sql(query: &ApprovalQuery) -> &'static str {
     match (&query.principal, query.status) {
         (Some(_), Some(_)) => {
             "SELECT principal, row FROM approvals WHERE principal = ?1 AND status = ?2 \
-             ORDER BY created_at DESC, id DESC LIMIT ?3"
+             AND (created_at, id) < (?4, ?5) ORDER BY created_at DESC, id DESC LIMIT ?3"
         }
         (Some(_), None) => {
             "SELECT principal, row FROM approvals WHERE principal = ?1 AND ?2 IS NULL \
-             ORDER BY created_at DESC, id DESC LIMIT ?3"
+             AND (created_at, id) < (?4, ?5) ORDER BY created_at DESC, id DESC LIMIT ?3"
         }
         (None, Some(_)) => {
             "SELECT principal, row FROM approvals WHERE ?1 IS NULL AND status = ?2 \
-             ORDER BY created_at DESC, id DESC LIMIT ?3"
+             AND (created_at, id) < (?4, ?5) ORDER BY created_at DESC, id DESC LIMIT ?3"
         }
         (None, None) => {
             "SELECT principal, row FROM approvals WHERE ?1 IS NULL AND ?2 IS NULL \
-             ORDER BY created_at DESC, id DESC LIMIT ?3"
+             AND (created_at, id) < (?4, ?5) ORDER BY created_at DESC, id DESC LIMIT ?3"
         }
     }
 }

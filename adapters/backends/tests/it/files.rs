@@ -161,3 +161,26 @@ async fn no_path_out_is_written() {
     }
     assert!(store.list("").await.unwrap().is_empty());
 }
+
+// spec: FI-01
+#[tokio::test]
+async fn no_page_holds_a_part_of_a_secret() {
+    let files = Files::new(Arc::new(MemoryFiles::default())).unwrap();
+    let secret = "AKIAQX7ZP2MWB4TKVN3R";
+    let padding = "word ".repeat(6_552);
+    let content = format!("{padding}{secret} end");
+    call(
+        &files,
+        "files_write",
+        json!({"path": "a", "content": content}),
+    )
+    .await;
+    for offset in [0, 32_760, 32_765, 32_768, 32_775] {
+        let page = call(&files, "files_read", json!({"path": "a", "offset": offset})).await;
+        let shown = page["structuredContent"]["content"].as_str().unwrap();
+        assert!(
+            !shown.contains("QX7") && !shown.contains("VN3R"),
+            "{offset}: {shown}"
+        );
+    }
+}

@@ -4,6 +4,7 @@ use serde_json::Value;
 use serde_json::json;
 use toolgate_core::time::MINUTE;
 
+use super::host::Answer;
 use super::host::Host;
 use super::host::OWNER;
 use super::host::both;
@@ -425,4 +426,53 @@ async fn operators_have_names_roles_and_tokens_of_their_own() {
         host.api("DELETE", "/api/operators/bob", None).await.status,
         404
     );
+}
+
+#[tokio::test]
+async fn what_cannot_be_meant_is_refused_and_named() {
+    let host = Host::new().await;
+    let said = |answer: &Answer| answer.body["error"]["message"].as_str().unwrap().to_owned();
+    let typo = json!({"name": "bot", "owner": "annn"});
+    let typo = host.post("/api/principals", &typo).await;
+    assert_eq!(
+        (typo.status, &typo.body["error"]["details"][0]["path"]),
+        (422, &json!("/owner"))
+    );
+    let shouted = host
+        .post("/api/principals", &json!({"name": "Support_Bot"}))
+        .await;
+    assert!(said(&shouted).contains("a-z"), "{}", said(&shouted));
+    let bot = host.agent("bot", &both()).await;
+    let keys = format!("/api/principals/{}/keys", bot.id);
+    let over = host
+        .post(&keys, &json!({"expiresAt": "2020-01-01T00:00:00Z"}))
+        .await;
+    assert_eq!(over.status, 422);
+    let missing = host.get("/api/principals/nobody").await;
+    assert_eq!(
+        (missing.status, said(&missing).as_str()),
+        (404, "there is no such agent")
+    );
+    let query = host.get("/api/approvals?principle=bot").await;
+    assert!(said(&query).contains("principal"));
+    let env = host.api("DELETE", "/api/operators/ann", None).await;
+    assert_eq!(env.status, 409);
+}
+
+#[tokio::test]
+async fn a_viewer_may_ask_what_would_become_of_a_call() {
+    let host = Host::new().await;
+    let bot = host.agent("bot", &both()).await;
+    let path = format!("/api/principals/{}/check", bot.id);
+    let call = json!({"tool": "look", "args": {"text": "a"}});
+    let checked = host.api_as(&host.viewer, "POST", &path, Some(&call)).await;
+    assert_eq!(
+        (checked.status, &checked.body["decision"]),
+        (200, &json!("run"))
+    );
+    let spent = json!({"policy": {"tools": {"look": {}}, "perDay": 0}});
+    host.put(&format!("/api/principals/{}/policy", bot.id), &spent)
+        .await;
+    let checked = host.post(&path, &call).await;
+    assert_eq!(checked.body["reasons"][1]["code"], "budget_exhausted");
 }

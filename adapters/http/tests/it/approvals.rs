@@ -1,5 +1,7 @@
 //! Operators answer requests.
 
+use std::sync::atomic::Ordering;
+
 use serde_json::json;
 use toolgate_core::approval::WINDOW;
 use toolgate_core::time::DAY;
@@ -350,4 +352,49 @@ async fn an_owner_approves_for_its_own_agent_only_while_it_is_alone() {
     assert_eq!(yes.status, 200);
     let id = host.pending(&bot, "declined").await;
     assert_eq!(host.decide(&id, false).await.status, 200);
+}
+
+#[tokio::test]
+async fn no_request_is_hidden_behind_newer_ones() {
+    let host = Host::new().await;
+    let bot = host.agent("bot", &both()).await;
+    let mut asked = Vec::new();
+    for n in 0..5 {
+        asked.push(host.pending(&bot, &n.to_string()).await);
+        host.clock.pass(1);
+    }
+    let mut seen = Vec::new();
+    let mut path = "/api/approvals?status=pending&limit=2".to_owned();
+    loop {
+        let page = host.get(&path).await.body;
+        let ids = page["approvals"].as_array().unwrap().iter();
+        seen.extend(ids.map(|approval| approval["id"].as_str().unwrap().to_owned()));
+        let Some(next) = page["next"].as_str() else {
+            break;
+        };
+        path = format!("/api/approvals?status=pending&limit=2&before={next}");
+    }
+    asked.reverse();
+    assert_eq!(seen, asked);
+    let unknown = host.get("/api/approvals?status=pendig").await;
+    assert_eq!(unknown.status, 422);
+    let said = unknown.body["error"]["message"].as_str().unwrap();
+    assert!(said.contains("pending"), "{said}");
+}
+
+#[tokio::test]
+async fn a_second_try_is_shown_in_full_and_held_to_what_was_shown() {
+    let host = Host::new().await;
+    let bot = host.agent("bot", &both()).await;
+    let id = host.pending(&bot, "for ana@example.org").await;
+    host.desk.fails.store(true, Ordering::SeqCst);
+    assert_eq!(host.decide(&id, true).await.body["status"], "failed");
+    let path = format!("/api/approvals/{id}");
+    let shown = host.get(&path).await.body;
+    assert_eq!(shown["args"]["text"], "for ana@example.org");
+    let forged = json!({"approved": true, "viewedDigest": "0".repeat(64)});
+    assert_eq!(host.post(&path, &forged).await.status, 409);
+    host.desk.fails.store(false, Ordering::SeqCst);
+    let viewed = json!({"approved": true, "viewedDigest": shown["viewedDigest"]});
+    assert_eq!(host.post(&path, &viewed).await.body["status"], "applied");
 }

@@ -130,6 +130,14 @@ async fn a_foreign_host_or_origin_gets_nowhere() {
             );
         }
     }
+    let elsewhere = Request::builder()
+        .uri("http://evil.example/api/overview")
+        .header("authorization", format!("Bearer {OWNER}"));
+    let refused = host.send(elsewhere, b"").await;
+    assert_eq!(
+        (refused.status, &refused.body["error"]["code"]),
+        (403, &json!("foreign_host"))
+    );
     let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
     let message =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"x":{deep}}}}}"#);

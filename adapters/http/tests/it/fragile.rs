@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use toolgate_audit::ChainId;
 use toolgate_core::approval::Approval;
 use toolgate_core::approval::ApprovalId;
+use toolgate_core::approval::Status;
 use toolgate_core::id::OperatorName;
 use toolgate_core::id::PolicyName;
 use toolgate_core::id::PrincipalId;
@@ -97,6 +98,10 @@ impl Ledger for Fragile {
         query: &ApprovalQuery,
     ) -> Result<Vec<(PrincipalId, Approval)>, StoreError> {
         self.reached()?.approvals(query).await
+    }
+
+    async fn count(&self, status: Status) -> Result<u64, StoreError> {
+        self.reached()?.count(status).await
     }
 
     async fn entries(&self, query: &EntryQuery) -> Result<Vec<Filed>, StoreError> {

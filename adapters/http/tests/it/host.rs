@@ -105,6 +105,7 @@ impl Seed for Demo {
 /// A read, `look`, and a write, `note`; both echo their text.
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
+    pub(crate) fails: AtomicBool,
     pub(crate) made: AtomicU64,
     hold: std::sync::Mutex<Option<Arc<tokio::sync::Semaphore>>>,
 }
@@ -157,6 +158,9 @@ impl Upstream for Desk {
         let hold = self.hold.lock().unwrap().clone();
         if let Some(hold) = hold {
             hold.acquire().await.unwrap().forget();
+        }
+        if self.fails.load(Ordering::SeqCst) {
+            return Err(UpstreamError::not_made("told to fail"));
         }
         let text = call.arguments.get("text").cloned().unwrap_or_default();
         Ok(json!({"content": [{"type": "text", "text": text}]}))

@@ -215,8 +215,8 @@ pub async fn what_was_counted_is_written_down<S: Store>(store: &S, clock: &Clock
     let rows = store.slice(&chain, 4, 9).await.unwrap();
     let last = toolgate_audit::decode(&rows.last().unwrap().bytes).unwrap();
     assert_eq!(
-        (&last.detail["alsoRefused"], &last.detail["path"]),
-        (&serde_json::json!(2), &serde_json::json!("/a"))
+        (last.detail.get("alsoRefused"), last.detail.get("path")),
+        (Some(&2.into()), Some(&"/a".into()))
     );
 }
 

@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use toolgate_audit::ChainId;
+use toolgate_core::approval::Approval;
 use toolgate_core::approval::Status;
 use toolgate_core::id::PrincipalId;
 use toolgate_core::unit::Event;
@@ -93,10 +94,11 @@ pub async fn approvals_are_listed_newest_first<S: Store>(store: &S, clock: &Cloc
         .decide(&id, answer(first, false, "ann"))
         .await
         .unwrap();
-    let list = |status, limit| {
+    let after = |before: Option<&Approval>, status, limit| {
         let query = ApprovalQuery {
             principal: Some(id.clone()),
             status,
+            before: before.map(|approval| (approval.created_at, approval.id.clone())),
             limit,
         };
         async move {
@@ -107,6 +109,7 @@ pub async fn approvals_are_listed_newest_first<S: Store>(store: &S, clock: &Cloc
                 .collect::<Vec<_>>()
         }
     };
+    let list = |status, limit| after(None, status, limit);
     let newest: Vec<_> = asked
         .iter()
         .rev()
@@ -114,6 +117,12 @@ pub async fn approvals_are_listed_newest_first<S: Store>(store: &S, clock: &Cloc
         .collect();
     assert_eq!(list(None, 10).await, newest);
     assert_eq!(list(None, 2).await.as_slice(), newest.get(..2).unwrap());
+    assert_eq!(
+        after(asked.get(2), None, 10).await.as_slice(),
+        newest.get(2..).unwrap()
+    );
+    let counted = store.count(Status::Declined).await.unwrap();
+    assert!(counted >= 1);
     assert_eq!(
         list(Some(Status::Pending), 10).await.as_slice(),
         newest.get(..3).unwrap()
