@@ -6,6 +6,8 @@ mod commands;
 mod config;
 mod failure;
 mod out;
+mod strict;
+mod words;
 
 use std::process::ExitCode;
 

@@ -6,6 +6,9 @@ use clap::Subcommand;
 use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
+use toolgate_core::id::PrincipalName;
+use toolgate_core::time::Timestamp;
+use toolgate_core::time::TimestampError;
 
 use super::clients::McpClient;
 use super::policy::read_policy;
@@ -26,7 +29,8 @@ pub(crate) enum Command {
   toolgate agent add ci-bot --json | jq -r .key")]
     Add {
         /// Lower-case letters, digits and hyphens
-        name: String,
+        #[arg(value_parser = name)]
+        name: PrincipalName,
         /// A file with its policy; without one it may do nothing
         #[arg(long, value_name = "FILE")]
         policy: Option<PathBuf>,
@@ -41,9 +45,9 @@ pub(crate) enum Command {
     Key {
         /// Its name or id
         agent: String,
-        /// When the key ends to be good, in RFC 3339
-        #[arg(long, value_name = "TIME")]
-        expires_at: Option<String>,
+        /// When the key ends to be good, in RFC 3339, as 2031-12-31T23:59:59Z
+        #[arg(long, value_name = "TIME", value_parser = time)]
+        expires_at: Option<Timestamp>,
         /// Print the configuration of this client
         #[arg(long)]
         client: Option<McpClient>,
@@ -128,7 +132,7 @@ pub(crate) async fn run(command: Command, client: &Client, out: &mut Out) -> Res
 async fn add(
     client: &Client,
     out: &mut Out,
-    name: &str,
+    name: &PrincipalName,
     policy: Option<PathBuf>,
     owner: Option<String>,
     of: Option<McpClient>,
@@ -147,7 +151,21 @@ async fn add(
         .post(&["principals", &id, "keys"], &json!({}))
         .await?;
     let answer = json!({"id": id, "name": at(&made, "/name"), "key": at(&key, "/key")});
-    handed_over(client, out, answer, name, of)
+    handed_over(client, out, answer, name.as_str(), of)
+}
+
+fn name(text: &str) -> Result<PrincipalName, String> {
+    PrincipalName::new(text).map_err(|error| {
+        format!(
+            "it {error}; a name has 1 to 64 lower-case letters, digits and hyphens, and does not \
+             begin with a hyphen"
+        )
+    })
+}
+
+fn time(text: &str) -> Result<Timestamp, String> {
+    text.parse()
+        .map_err(|error: TimestampError| format!("{error}, as 2031-12-31T23:59:59Z"))
 }
 
 /// Prints a new key, this once, and what a client needs.

@@ -1,9 +1,12 @@
 //! `toolgate approvals`: calls that wait for a person.
 
 use clap::Subcommand;
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
+use toolgate_core::approval::Status;
 
 use crate::client::Client;
 use crate::failure::Failure;
@@ -39,9 +42,9 @@ pub(crate) enum Command {
     },
     /// List requests, newest first
     List {
-        /// pending, applying, applied, failed, unknown, declined, expired, blocked, withdrawn or all
+        /// Where they stand
         #[arg(long, default_value = "pending")]
-        status: String,
+        status: Listed,
         /// Of this agent alone
         #[arg(long)]
         agent: Option<String>,
@@ -54,6 +57,32 @@ pub(crate) enum Command {
         /// The request's id
         id: String,
     },
+}
+
+/// The requests that are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listed {
+    All,
+    Of(Status),
+}
+
+impl Listed {
+    fn word(self) -> Option<&'static str> {
+        match self {
+            Self::All => None,
+            Self::Of(status) => Some(status.as_str()),
+        }
+    }
+}
+
+impl ValueEnum for Listed {
+    fn value_variants<'a>() -> &'a [Self] {
+        &LISTED
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.word().unwrap_or("all")))
+    }
 }
 
 pub(crate) async fn run(command: Command, client: &Client, out: &mut Out) -> Result<(), Failure> {
@@ -69,8 +98,8 @@ pub(crate) async fn run(command: Command, client: &Client, out: &mut Out) -> Res
         } => {
             let limit = limit.to_string();
             let mut query = vec![("limit", limit.as_str())];
-            if status != "all" {
-                query.push(("status", &status));
+            if let Some(status) = status.word() {
+                query.push(("status", status));
             }
             if let Some(agent) = &agent {
                 query.push(("principal", agent));
@@ -152,4 +181,34 @@ fn shown(approval: &Value) -> Vec<String> {
     ];
     lines.extend(at(approval, "/prompt").lines().map(plain));
     lines
+}
+
+/// All of them, and every status by name.
+const LISTED: [Listed; Status::ALL.len() + 1] = [
+    Listed::All,
+    Listed::Of(Status::Applied),
+    Listed::Of(Status::Applying),
+    Listed::Of(Status::Blocked),
+    Listed::Of(Status::Declined),
+    Listed::Of(Status::Expired),
+    Listed::Of(Status::Failed),
+    Listed::Of(Status::Pending),
+    Listed::Of(Status::Unknown),
+    Listed::Of(Status::Withdrawn),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_can_be_listed_by_every_status() {
+        for status in Status::ALL {
+            assert_eq!(
+                Listed::from_str(status.as_str(), false),
+                Ok(Listed::Of(status))
+            );
+        }
+        assert!(Listed::from_str("pendig", false).is_err());
+    }
 }

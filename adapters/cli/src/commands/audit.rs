@@ -28,6 +28,7 @@ use crate::out::at;
 use crate::out::items;
 use crate::out::plain;
 use crate::out::table;
+use crate::words;
 
 /// Entries read at once.
 const SLICE: usize = 1_000;
@@ -136,8 +137,7 @@ fn told(document: &Value, out: &mut Out) -> Result<Exit, Failure> {
 }
 
 fn export_summary(path: &Path) -> Result<Summary, Failure> {
-    let name = path.display();
-    let failed = |error: std::io::Error| Failure::unreachable(format!("{name}: {}", error.kind()));
+    let failed = |error: std::io::Error| words::unusable(path, &error);
     let mut input = BufReader::new(File::open(path).map_err(failed)?);
     let mut verifier = ExportVerifier::new();
     let mut line = Vec::new();
@@ -216,8 +216,7 @@ fn stored(row: &Filed) -> StoredRow<'_> {
 }
 
 pub(super) fn open(data: &Path) -> Result<ReadOnly, Failure> {
-    ReadOnly::open(data)
-        .map_err(|error| Failure::unreachable(format!("{}: {error}", data.display())))
+    ReadOnly::open(data).map_err(|error| words::unopened(data, &error))
 }
 
 #[expect(

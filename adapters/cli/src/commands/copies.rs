@@ -8,6 +8,7 @@ use toolgate_axum::native;
 use super::audit;
 use crate::failure::Failure;
 use crate::out::Out;
+use crate::words::Opened;
 
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "Example:
@@ -43,7 +44,7 @@ pub(crate) fn backup(args: &Backup, out: &mut Out) -> Result<(), Failure> {
     drop(audit::open(&args.data)?);
     let file = args.file.display().to_string();
     native::backup(&args.data, &args.file)
-        .map_err(|error| Failure::unreachable(format!("{file}: {error}")))?;
+        .map_err(|error| Failure::unreachable(format!("{file}: {}", Opened(&error))))?;
     out.answer(&json!({"file": file}), || {
         vec![format!("{file} is written")]
     })

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::config;
 use crate::failure::Failure;
 use crate::out::Out;
+use crate::words;
 
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "Examples:
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &Args, out: &mut Out) -> Result<(), Failure> {
         .open(&args.file)
         .and_then(|mut file| file.write_all(config::template().as_bytes()));
     let file = args.file.display();
-    written.map_err(|error| Failure::unreachable(format!("{file}: {}", error.kind())))?;
+    written.map_err(|error| words::unusable(&args.file, &error))?;
     out.answer(&json!({"file": file.to_string()}), || {
         vec![
             format!("{file} is written. To start the gate:"),

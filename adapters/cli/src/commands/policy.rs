@@ -23,6 +23,8 @@ use crate::out::at;
 use crate::out::items;
 use crate::out::plain;
 use crate::out::table;
+use crate::strict;
+use crate::words;
 
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Command {
@@ -97,8 +99,11 @@ pub(crate) async fn run(
         Command::Apply { policy, agents } => apply(connection, out, &policy, &agents).await,
         Command::Check { file, config } => check(out, &file, config.as_deref()).await,
         Command::Explain { agent, tool, args } => {
-            let args: Value = toolgate_core::json::parse_strict(&args)
-                .map_err(|_| Failure::usage("the arguments are not strict JSON"))?;
+            let args = strict::read(&args).map_err(|fault| {
+                let place = format!("line {}, column {}", fault.line, fault.column);
+                Failure::usage("the arguments are not strict JSON")
+                    .with([format!("{place}: {}", fault.message)])
+            })?;
             let body = json!({"tool": tool, "args": args});
             let client = Client::open(connection)?;
             let answer = client.post(&["principals", &agent, "check"], &body).await?;
@@ -145,11 +150,17 @@ pub(crate) async fn run(
 
 /// The policy in a file, as JSON; whether it is accepted is the gate's to say.
 pub(super) fn read_policy(path: &Path) -> Result<Value, Failure> {
-    let name = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::unreachable(format!("{name}: {}", error.kind())))?;
-    toolgate_core::json::parse_strict(&text)
-        .map_err(|error| Failure::usage(format!("{name} is not strict JSON at {}", error.path)))
+    let text = std::fs::read_to_string(path).map_err(|error| words::unusable(path, &error))?;
+    strict::read(&text).map_err(|fault| {
+        let strict::Fault {
+            line,
+            column,
+            message,
+        } = fault;
+        let name = path.display();
+        Failure::usage(format!("{name} is not strict JSON"))
+            .with([format!("{name}:{line}:{column}: {message}")])
+    })
 }
 
 async fn apply(

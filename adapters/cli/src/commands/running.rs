@@ -23,6 +23,7 @@ use toolgate_mcp::store::Role;
 
 use super::process;
 use crate::failure::Failure;
+use crate::words;
 
 /// A gate that listens.
 pub(crate) struct Running {
@@ -45,7 +46,8 @@ impl Running {
         let live = Arc::new(native.live(settings).await);
         let server = Server::bind(listen, Limits::default()).await;
         let server = server.map_err(|error| {
-            Failure::unreachable(format!("{listen} cannot be listened on: {}", error.kind()))
+            let why = words::why(&error);
+            Failure::unreachable(format!("{listen} cannot be listened on: {why}"))
         })?;
         Ok(Self {
             native,
@@ -115,8 +117,7 @@ impl Running {
 
 /// Opens the store of a data folder.
 pub(crate) fn open(data: &Path, durability: Durability) -> Result<Native, Failure> {
-    Native::open(data, durability)
-        .map_err(|error| Failure::unreachable(format!("{}: {error}", data.display())))
+    Native::open(data, durability).map_err(|error| words::unopened(data, &error))
 }
 
 /// An owner who is not stored.

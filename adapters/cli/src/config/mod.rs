@@ -13,8 +13,8 @@ pub(crate) use read::read;
 pub(crate) use schema::schema;
 pub(crate) use schema::template;
 
-use crate::failure::Exit;
 use crate::failure::Failure;
+use crate::words;
 
 /// What a file may say, read and checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,10 +37,7 @@ pub(crate) struct Fault {
 
 /// Reads the file at that path; everything that is wrong with it at once.
 pub(crate) fn load(path: &std::path::Path) -> Result<Config, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        let why = format!("{}: {}", path.display(), error.kind());
-        Failure::new(Exit::Unreachable, why)
-    })?;
+    let text = std::fs::read_to_string(path).map_err(|error| words::unusable(path, &error))?;
     read(&text, &|name| std::env::var(name).ok()).map_err(|faults| {
         let lines = faults
             .into_iter()

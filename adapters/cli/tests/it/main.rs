@@ -17,3 +17,4 @@ mod operate;
 mod restart;
 mod secrets;
 mod walk;
+mod wrong;
