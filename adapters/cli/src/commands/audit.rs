@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use serde_json::Value;
+use serde_json::json;
 use toolgate_audit::ChainId;
 use toolgate_audit::ExportVerifier;
 use toolgate_audit::Head;
@@ -32,6 +33,8 @@ use crate::words;
 
 /// Entries read at once.
 const SLICE: usize = 1_000;
+/// So many lines that are none of an export are named.
+const MOST_FOREIGN: usize = 20;
 
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Command {
@@ -82,13 +85,18 @@ pub(crate) fn verify_offline(
     file: Option<&Path>,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
-    let summary = match (data, file) {
+    let (summary, foreign) = match (data, file) {
         (_, Some(file)) => export_summary(file)?,
-        (Some(data), None) => data_summary(&open(data)?)?,
+        (Some(data), None) => (data_summary(&open(data)?)?, Vec::new()),
         (None, None) => return Err(Failure::usage("neither a folder nor a file is named")),
     };
-    let document = serde_json::to_value(&summary)
+    let mut document = serde_json::to_value(&summary)
         .map_err(|_| Failure::unreachable("the report cannot be written"))?;
+    if !foreign.is_empty()
+        && let Some(document) = document.as_object_mut()
+    {
+        document.insert("foreignLines".to_owned(), json!(foreign));
+    }
     told(&document, out)
 }
 
@@ -131,23 +139,42 @@ fn told(document: &Value, out: &mut Out) -> Result<Exit, Failure> {
             lines.push(String::new());
             lines.extend(table(["CHAIN", "ENTRY", "PROBLEM"], &problems));
         }
+        let foreign = items(document, "/foreignLines");
+        if !foreign.is_empty() {
+            let numbers: Vec<_> = foreign.iter().map(Value::to_string).collect();
+            lines.push(String::new());
+            lines.push(format!("no lines of an export: {}", numbers.join(", ")));
+        }
         lines
     })?;
     Ok(exit)
 }
 
-fn export_summary(path: &Path) -> Result<Summary, Failure> {
+/// What an export holds, and the numbers of the first lines of it that are none of an export.
+fn export_summary(path: &Path) -> Result<(Summary, Vec<u64>), Failure> {
     let failed = |error: std::io::Error| words::unusable(path, &error);
     let mut input = BufReader::new(File::open(path).map_err(failed)?);
     let mut verifier = ExportVerifier::new();
+    let mut foreign = Vec::new();
     let mut line = Vec::new();
+    let mut number = 0_u64;
     loop {
         line.clear();
         if input.read_until(b'\n', &mut line).map_err(failed)? == 0 {
-            return Ok(verifier.finish());
+            break;
+        }
+        number = number.saturating_add(1);
+        if foreign.len() < MOST_FOREIGN && toolgate_audit::verify_export([&line]).unreadable > 0 {
+            foreign.push(number);
         }
         verifier.feed(&line);
     }
+    let summary = verifier.finish();
+    if summary.chains.is_empty() && !foreign.is_empty() {
+        let message = format!("{} is not an export of toolgate", path.display());
+        return Err(Failure::usage(message));
+    }
+    Ok((summary, foreign))
 }
 
 pub(super) fn data_summary(store: &ReadOnly) -> Result<Summary, Failure> {

@@ -105,6 +105,17 @@ fn the_audit_is_verified_offline_beside_a_running_gate_and_tells_tampering() {
         run(&["audit", "verify", "--file", path]).status.code(),
         Some(1)
     );
+    let foreign: Vec<_> = text.lines().take(1).chain(["a b", "", "{}"]).collect();
+    fs::write(&file, foreign.join("\n")).unwrap();
+    let tampered = run(&["audit", "verify", "--file", path]);
+    assert_eq!(tampered.status.code(), Some(1));
+    let said = String::from_utf8(tampered.stdout).unwrap();
+    assert!(said.contains("no lines of an export: 2, 4"), "{said}");
+    fs::write(&file, "[policy]\na = 1\n").unwrap();
+    let other = run(&["audit", "verify", "--file", path]);
+    assert_eq!(other.status.code(), Some(64));
+    let said = String::from_utf8(other.stderr).unwrap();
+    assert!(said.contains("is not an export of toolgate"), "{said}");
     let missing = folder.path().join("missing");
     let missing = missing.to_str().unwrap();
     assert_eq!(
