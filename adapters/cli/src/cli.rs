@@ -75,7 +75,7 @@ impl Cli {
             Command::Agent(command) => {
                 one(async { commands::agent::run(command, &Client::open(&connection)?, out).await })
             }
-            Command::Approvals(command) => one(async {
+            Command::Approvals(command) => waiting(async {
                 commands::approvals::run(command, &Client::open(&connection)?, out).await
             }),
             Command::Audit(commands::audit::Command::Export { data }) => {
@@ -96,7 +96,7 @@ impl Cli {
             Command::Operators(command) => one(async {
                 commands::operators::run(command, &Client::open(&connection)?, out).await
             }),
-            Command::Policy(command) => one(commands::policy::run(command, &connection, out)),
+            Command::Policy(command) => waiting(commands::policy::run(command, &connection, out)),
             Command::Reload(args) => one(commands::reload::run(&args, out)),
             Command::Restore(args) => one(commands::copies::restore(&args, out)),
             Command::Serve(args) => serving(commands::serve::run(&args, out)),

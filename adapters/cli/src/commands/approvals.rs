@@ -9,6 +9,7 @@ use serde_json::json;
 use toolgate_core::approval::Status;
 
 use crate::client::Client;
+use crate::failure::Exit;
 use crate::failure::Failure;
 use crate::out::Out;
 use crate::out::at;
@@ -21,7 +22,9 @@ pub(crate) enum Command {
     /// Let a call be made
     #[command(after_help = "Examples:
   toolgate approvals approve ap_…
-  toolgate approvals approve ap_… --viewed DIGEST")]
+  toolgate approvals approve ap_… --viewed DIGEST
+
+It exits with 1 if the call was approved but not made, or if nobody knows whether it was.")]
     Approve {
         /// The request's id
         id: String,
@@ -85,7 +88,7 @@ impl ValueEnum for Listed {
     }
 }
 
-pub(crate) async fn run(command: Command, client: &Client, out: &mut Out) -> Result<(), Failure> {
+pub(crate) async fn run(command: Command, client: &Client, out: &mut Out) -> Result<Exit, Failure> {
     match command {
         Command::Approve { id, reason, viewed } => {
             decide(client, out, &id, true, reason, viewed).await
@@ -105,11 +108,13 @@ pub(crate) async fn run(command: Command, client: &Client, out: &mut Out) -> Res
                 query.push(("principal", agent));
             }
             let answer = client.fetch(&["approvals"], &query).await?;
-            out.answer(&answer, || listed(&answer))
+            out.answer(&answer, || listed(&answer))?;
+            Ok(Exit::Ok)
         }
         Command::Show { id } => {
             let answer = client.fetch(&["approvals", &id], &[]).await?;
-            out.answer(&answer, || shown(&answer))
+            out.answer(&answer, || shown(&answer))?;
+            Ok(Exit::Ok)
         }
     }
 }
@@ -121,7 +126,7 @@ async fn decide(
     approved: bool,
     reason: Option<String>,
     viewed: Option<String>,
-) -> Result<(), Failure> {
+) -> Result<Exit, Failure> {
     let mut body = Map::new();
     body.insert("approved".to_owned(), json!(approved));
     if let Some(reason) = reason {
@@ -134,8 +139,29 @@ async fn decide(
         .post(&["approvals", id], &Value::Object(body))
         .await?;
     out.answer(&answer, || {
-        vec![format!("{}: {}", plain(id), plain(&at(&answer, "/status")))]
-    })
+        let mut lines = vec![format!("{}: {}", plain(id), plain(&at(&answer, "/status")))];
+        lines.extend(why(&answer).map(|why| format!("  {why}")));
+        lines
+    })?;
+    Ok(decided(approved, &answer))
+}
+
+/// Whether what was decided is what came of it: a call may be approved and yet not be made.
+fn decided(approved: bool, answer: &Value) -> Exit {
+    let status = at(answer, "/status");
+    let not_made = approved && matches!(status.as_str(), "blocked" | "failed" | "unknown");
+    if not_made { Exit::Refused } else { Exit::Ok }
+}
+
+/// Why a call was not made, if the gate says so.
+fn why(approval: &Value) -> Option<String> {
+    let (code, message) = (at(approval, "/code"), at(approval, "/message"));
+    match (code.is_empty(), message.is_empty()) {
+        (true, true) => None,
+        (true, false) => Some(plain(&message)),
+        (false, true) => Some(plain(&code)),
+        (false, false) => Some(format!("{}: {}", plain(&code), plain(&message))),
+    }
 }
 
 /// The agent's name, or its id where there is no name.
@@ -177,8 +203,9 @@ fn shown(approval: &Value) -> Vec<String> {
         format!("created  {}", plain(&at(approval, "/createdAt"))),
         format!("expires  {}", plain(&at(approval, "/expiresAt"))),
         format!("digest   {}", plain(&at(approval, "/viewedDigest"))),
-        String::new(),
     ];
+    lines.extend(why(approval).map(|why| format!("reason   {why}")));
+    lines.push(String::new());
     lines.extend(at(approval, "/prompt").lines().map(plain));
     lines
 }
@@ -200,6 +227,36 @@ const LISTED: [Listed; Status::ALL.len() + 1] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_that_is_approved_but_not_made_is_no_success() {
+        for (status, approved, exit) in [
+            ("applied", true, Exit::Ok),
+            ("applying", true, Exit::Ok),
+            ("blocked", true, Exit::Refused),
+            ("failed", true, Exit::Refused),
+            ("unknown", true, Exit::Refused),
+            ("declined", false, Exit::Ok),
+        ] {
+            let answer = json!({"status": status});
+            assert_eq!(decided(approved, &answer), exit, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_reason_is_told_as_far_as_the_gate_gives_one() {
+        let told = |answer: Value| why(&answer);
+        assert_eq!(told(json!({"status": "applied"})), None);
+        assert_eq!(
+            told(json!({"code": "killed", "message": "the agent is off\u{1b}"})).as_deref(),
+            Some("killed: the agent is off\\u{1b}")
+        );
+        assert_eq!(
+            told(json!({"message": "it is off"})).as_deref(),
+            Some("it is off")
+        );
+        assert_eq!(told(json!({"code": "killed"})).as_deref(), Some("killed"));
+    }
 
     #[test]
     fn requests_can_be_listed_by_every_status() {

@@ -94,9 +94,11 @@ pub(crate) async fn run(
     command: Command,
     connection: &Connection,
     out: &mut Out,
-) -> Result<(), Failure> {
-    match command {
-        Command::Apply { policy, agents } => apply(connection, out, &policy, &agents).await,
+) -> Result<Exit, Failure> {
+    let done = match command {
+        Command::Apply { policy, agents } => {
+            return apply(connection, out, &policy, &agents).await;
+        }
         Command::Check { file, config } => check(out, &file, config.as_deref()).await,
         Command::Explain { agent, tool, args } => {
             let args = strict::read(&args).map_err(|fault| {
@@ -145,7 +147,8 @@ pub(crate) async fn run(
                 vec![format!("{} is stored as version {version}", plain(&name))]
             })
         }
-    }
+    };
+    done.map(|()| Exit::Ok)
 }
 
 /// The policy in a file, as JSON; whether it is accepted is the gate's to say.
@@ -168,7 +171,7 @@ async fn apply(
     out: &mut Out,
     policy: &str,
     agents: &[String],
-) -> Result<(), Failure> {
+) -> Result<Exit, Failure> {
     let client = Client::open(connection)?;
     let body = json!({"principals": agents});
     let answer = client.post(&["policies", policy, "apply"], &body).await?;
@@ -189,10 +192,10 @@ async fn apply(
         table(["AGENT", "VERSION", "REFUSED"], &rows)
     })?;
     if refused == 0 {
-        Ok(())
-    } else {
-        Err(Failure::refused("the policy is not in force everywhere"))
+        return Ok(Exit::Ok);
     }
+    out.note("toolgate: the policy is not in force everywhere");
+    Ok(Exit::Refused)
 }
 
 async fn check(out: &mut Out, file: &Path, config: Option<&Path>) -> Result<(), Failure> {

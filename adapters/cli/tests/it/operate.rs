@@ -96,6 +96,27 @@ fn a_request_is_listed_shown_and_decided() {
 }
 
 #[test]
+fn a_call_that_is_approved_but_not_made_fails_with_its_reason() {
+    let folder = folder();
+    let gate = Gate::demo(folder.path());
+    let key = gate.key("support-bot");
+    let comment = json!({"id": "T-1", "body": "one"});
+    let pending = gate.call(key, "tickets_comment", &comment);
+    let id = pending["structuredContent"]["id"].as_str().unwrap();
+    let policy = folder.path().join("policy.json");
+    fs::write(&policy, r#"{"tools":{"tickets_list":{}}}"#).unwrap();
+    let path = policy.to_str().unwrap();
+    say(&gate, &["policy", "set", "support-bot", path]);
+    let approved = operate(&gate, &["approvals", "approve", id]);
+    let said = String::from_utf8(approved.stdout).unwrap();
+    assert_eq!(approved.status.code(), Some(1), "{said}");
+    let lines: Vec<_> = said.lines().collect();
+    assert_eq!(lines[0], format!("{id}: blocked"));
+    assert!(lines[1].len() > 5, "{said}");
+    assert!(say(&gate, &["approvals", "show", id]).contains(lines[1].trim()));
+}
+
+#[test]
 fn policies_are_stored_applied_set_and_explained() {
     let folder = folder();
     let gate = Gate::demo(folder.path());
@@ -109,8 +130,12 @@ fn policies_are_stored_applied_set_and_explained() {
     say(&gate, &["policy", "apply", "flags", "one", "two"]);
     let explained = ask(&gate, &["policy", "explain", "two", "flags_list"]);
     assert_eq!(explained["decision"], "run");
-    let partly = operate(&gate, &["policy", "apply", "flags", "one", "nobody"]);
+    let partly = operate(
+        &gate,
+        &["policy", "apply", "flags", "one", "nobody", "--json"],
+    );
     assert_eq!(partly.status.code(), Some(1));
+    assert_eq!(document(&partly)["results"].as_array().unwrap().len(), 2);
 
     fs::write(&file, r#"{"tools":{"flags_lst":{}}}"#).unwrap();
     let refused = operate(&gate, &["policy", "set", "one", path]);
