@@ -1,6 +1,5 @@
 //! Why a command did not do what it was asked, and the code that it exits with.
 
-use std::fmt;
 use std::process::ExitCode;
 
 /// What scripts can tell apart.
@@ -79,16 +78,10 @@ impl Failure {
         self.details.extend(details);
         self
     }
-}
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        for detail in &self.details {
-            write!(f, "\n  {detail}")?;
-        }
-        Ok(())
+    /// All of it, fit for a line of a log.
+    pub(crate) fn one_line(&self) -> String {
+        let parts = std::iter::once(&self.message).chain(&self.details);
+        parts.map(String::as_str).collect::<Vec<_>>().join("; ")
     }
 }
-
-impl std::error::Error for Failure {}

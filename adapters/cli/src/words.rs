@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::path::Path;
+use std::path::PathBuf;
 
 use toolgate_axum::sqlite::DATABASE;
 use toolgate_axum::sqlite::OpenError;
@@ -31,6 +32,11 @@ pub(crate) fn why(error: &io::Error) -> String {
 /// A file or folder that cannot be used.
 pub(crate) fn unusable(path: &Path, error: &io::Error) -> Failure {
     Failure::unreachable(format!("{}: {}", path.display(), why(error)))
+}
+
+/// The same path, whatever folder is the current one.
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| unusable(path, &error))
 }
 
 /// A store that does not open, in the words of [`why`].

@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::out::Out;
 use crate::out::at;
 use crate::out::items;
+use crate::words;
 
 /// The operator that a demo has.
 const OWNER: &str = "demo-owner";
@@ -50,7 +51,7 @@ pub(crate) async fn run(args: &Args, out: &mut Out) -> Result<(), Failure> {
     }
     running::start_logs()?;
     let (data, temporary) = match &args.data {
-        Some(data) => (data.clone(), false),
+        Some(data) => (words::absolute(data)?, false),
         None => (running::temporary_folder()?, true),
     };
     let served = serve(args, &data, out).await;
@@ -67,7 +68,7 @@ async fn serve(args: &Args, data: &Path, out: &mut Out) -> Result<(), Failure> {
     let mut settings = Settings::new(running::owner(OWNER, TOKEN)?);
     settings.connectors = Connector::ALL.to_vec();
     settings.seed = Some(Arc::clone(&seed) as _);
-    let running = Running::start(native, &settings, args.listen).await?;
+    let running = Running::start(native, &settings, args.listen, None).await?;
     let url = running.url()?;
     let seeded = seed
         .seed(&running.gate(), &settings.owner.name)

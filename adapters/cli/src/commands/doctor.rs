@@ -133,7 +133,10 @@ fn folder(data: &Path, findings: &mut Findings) {
         }
     }
     match process::find(data) {
-        Some(number) => findings.add(State::Good, format!("process {number} has {name}")),
+        Some(process) => {
+            let number = process.number;
+            findings.add(State::Good, format!("process {number} has {name}"));
+        }
         None => findings.add(State::Note, format!("no gate runs over {name}")),
     }
     match audit::open(data).and_then(|store| audit::data_summary(&store)) {

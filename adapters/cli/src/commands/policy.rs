@@ -200,7 +200,7 @@ async fn apply(
 
 async fn check(out: &mut Out, file: &Path, config: Option<&Path>) -> Result<(), Failure> {
     let connectors = match config {
-        Some(config) => config::load(config)?.connectors,
+        Some(config) => config::check(config)?.connectors,
         None => Connector::ALL.to_vec(),
     };
     let catalog = toolgate_axum::native::catalog(&connectors).await;

@@ -12,6 +12,8 @@ use crate::config;
 use crate::failure::Failure;
 use crate::out::Out;
 use crate::out::at;
+use crate::out::items;
+use crate::out::plain;
 
 /// How long a gate may take to apply its file.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -33,18 +35,29 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, out: &mut Out) -> Result<(), Failure> {
-    let config = config::load(&args.config)?;
+    let config = config::check(&args.config)?;
     let data = args.data.as_deref().unwrap_or(&config.data);
     let process = process::find(data)
         .ok_or_else(|| Failure::unreachable(format!("no gate runs over {}", data.display())))?;
+    if !process.serves_by(&args.config) {
+        let message = match &process.config {
+            Some(config) => format!("the gate serves by {}, not by this file", config.display()),
+            None => "the gate is a demo, which serves by no file".to_owned(),
+        };
+        return Err(Failure::usage(message));
+    }
     process::forget_answer(data);
-    hang_up(process)?;
+    hang_up(process.number)?;
     let answer = tokio::time::timeout(PATIENCE, answer(data)).await;
     let answer = answer.map_err(|_| Failure::unreachable("the gate does not answer in time"))?;
     if answer.get("applied") == Some(&Value::Bool(true)) {
-        out.answer(&json!({"applied": true}), || vec!["applied".to_owned()])
+        let file = at(&answer, "/file");
+        out.answer(&json!({"applied": true, "file": file}), || {
+            vec![format!("{} is applied", plain(&file))]
+        })
     } else {
-        Err(Failure::refused(at(&answer, "/why")))
+        let details = items(&answer, "/details").iter().map(|one| at(one, ""));
+        Err(Failure::refused(at(&answer, "/why")).with(details))
     }
 }
 

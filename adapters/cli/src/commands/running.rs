@@ -35,12 +35,14 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Listens. Who looks for this process finds the file that it serves by.
     pub(crate) async fn start(
         native: Arc<Native>,
         settings: &Settings,
         listen: SocketAddr,
+        config: Option<&Path>,
     ) -> Result<Self, Failure> {
-        let process = process::Here::write(native.folder())?;
+        let process = process::Here::write(native.folder(), config)?;
         let signals = Signals::listen()
             .map_err(|_| Failure::unreachable("signals cannot be listened for"))?;
         let live = Arc::new(native.live(settings).await);
@@ -73,7 +75,7 @@ impl Running {
     /// hang-up, or why what is served stays.
     pub(crate) async fn serve(
         self,
-        reload: impl Fn() -> Result<Settings, String>,
+        reload: impl Fn() -> Result<Settings, Failure>,
     ) -> Result<(), Failure> {
         let Self {
             native,
@@ -97,7 +99,8 @@ impl Running {
                             Ok(())
                         }
                         Err(why) => {
-                            tracing::warn!(why, "the configuration is not applied");
+                            let words = why.one_line();
+                            tracing::warn!(why = words, "the configuration is not applied");
                             Err(why)
                         }
                     };

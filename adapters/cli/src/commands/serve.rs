@@ -16,6 +16,8 @@ use crate::config;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::out::Out;
+use crate::out::plain;
+use crate::words;
 
 /// The variable that holds the first owner's token.
 const ADMIN_VARIABLE: &str = "TOOLGATE_ADMIN_TOKEN";
@@ -54,7 +56,7 @@ impl Args {
             config.listen = listen;
         }
         if let Some(data) = &self.data {
-            config.data.clone_from(data);
+            config.data = words::absolute(data)?;
         }
         Ok(config)
     }
@@ -62,6 +64,7 @@ impl Args {
 
 pub(crate) async fn run(args: &Args, out: &mut Out) -> Result<(), Failure> {
     let config = args.load()?;
+    let file = config::place(&args.config)?;
     let token = admin_token()?;
     running::start_logs()?;
     let durability = if config.relaxed {
@@ -72,23 +75,27 @@ pub(crate) async fn run(args: &Args, out: &mut Out) -> Result<(), Failure> {
     let native = running::open(&config.data, durability)?;
     let native = Arc::new(native);
     let settings = settings(&config, &token)?;
-    let running = Running::start(Arc::clone(&native), &settings, config.listen).await?;
+    let running =
+        Running::start(Arc::clone(&native), &settings, config.listen, Some(&file)).await?;
     let url = running.url()?;
-    out.answer(&json!({"url": url, "data": config.data}), || {
-        vec![format!("toolgate serves on {url}")]
+    let data = config.data.display().to_string();
+    out.answer(&json!({"url": url, "data": data}), || {
+        vec![
+            format!("toolgate serves on {url}"),
+            format!("what it keeps is in {}", plain(&data)),
+        ]
     })?;
     running
         .serve(|| {
-            let fresh = args.load().map_err(|failure| failure.to_string())?;
+            let fresh = args.load()?;
             let fixed = fixed(&config, &fresh);
             if fixed.is_empty() {
-                settings_again(&fresh, &token)
-            } else {
-                let fixed = fixed.join(", ");
-                Err(format!(
-                    "{fixed} cannot change without a restart; nothing was changed"
-                ))
+                return self::settings(&fresh, &token);
             }
+            let fixed = fixed.join(", ");
+            Err(Failure::refused(format!(
+                "{fixed} cannot change without a restart; nothing was changed"
+            )))
         })
         .await
 }
@@ -106,10 +113,6 @@ fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
         keys.push("`durability`");
     }
     keys
-}
-
-fn settings_again(config: &Config, token: &str) -> Result<Settings, String> {
-    settings(config, token).map_err(|failure| failure.to_string())
 }
 
 fn settings(config: &Config, token: &str) -> Result<Settings, Failure> {

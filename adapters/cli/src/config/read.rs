@@ -159,7 +159,8 @@ impl Reader<'_> {
                 None => {
                     self.fault(
                         value.span(),
-                        "the variable that `metricsToken` names is not set",
+                        "the variable that `metricsToken` names is not set; it must be in the \
+                         environment of the gate's process",
                     );
                     return None;
                 }

@@ -25,7 +25,8 @@ pub(super) const KEYS: [Key; 6] = [
     },
     Key {
         name: "data",
-        about: "The folder that holds everything the gate keeps.",
+        about: "The folder that holds everything the gate keeps; a relative one is found from \
+                the folder of this file.",
         example: "\"toolgate-data\"",
         optional: false,
     },

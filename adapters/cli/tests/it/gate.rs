@@ -20,6 +20,9 @@ use tempfile::TempDir;
 use crate::http;
 use crate::http::Reply;
 
+/// The first owner's token of gates that are no demos.
+pub(crate) const ADMIN: &str = "a-token-of-twenty-four-characters";
+
 /// The binary under test.
 pub(crate) fn toolgate() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
@@ -62,6 +65,19 @@ impl Gate {
             .env("TOOLGATE_LOG", level)
             .stdout(Stdio::piped())
             .stderr(errors);
+        Self::announced(command, log)
+    }
+
+    /// Starts a gate by a configuration, from the folder of `log`, and waits until it listens.
+    pub(crate) fn serve(log: PathBuf, args: &[&str]) -> Self {
+        let mut command = toolgate();
+        command
+            .args(["serve", "--json"])
+            .args(args)
+            .current_dir(log.parent().unwrap())
+            .env("TOOLGATE_ADMIN_TOKEN", ADMIN)
+            .stdout(Stdio::piped())
+            .stderr(fs::File::create(&log).unwrap());
         Self::announced(command, log)
     }
 

@@ -8,6 +8,7 @@
     reason = "a test says what went wrong by failing"
 )]
 
+mod configured;
 mod filter;
 mod gate;
 mod http;

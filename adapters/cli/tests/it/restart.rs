@@ -11,7 +11,6 @@ use crate::gate::document;
 use crate::gate::folder;
 use crate::gate::operate;
 use crate::gate::run;
-use crate::gate::toolgate;
 
 #[test]
 fn a_crash_gives_no_fresh_burst_and_breaks_no_chain() {
@@ -231,70 +230,6 @@ fn a_backup_is_restored_where_no_gate_runs() {
     fs::rename(other, moved.join("data")).unwrap();
     let again = Gate::demo(&moved);
     assert_eq!(again.agent("support-bot")["id"], id);
-}
-
-#[cfg(unix)]
-#[test]
-fn a_reload_is_applied_whole_or_not_at_all() {
-    use std::process::Stdio;
-
-    let folder = folder();
-    let file = folder.path().join("toolgate.toml");
-    let write = |connectors: &str, more: &str| {
-        let data = folder.path().join("data");
-        let text =
-            format!("listen = \"127.0.0.1:0\"\ndata = {data:?}\nconnectors = {connectors}\n{more}");
-        fs::write(&file, text).unwrap();
-    };
-    write("[\"desk\"]", "");
-    let log = folder.path().join("log");
-    let mut command = toolgate();
-    command
-        .args(["serve", "--json", "-c"])
-        .arg(&file)
-        .env("TOOLGATE_ADMIN_TOKEN", "a-token-of-twenty-four-characters")
-        .stdout(Stdio::piped())
-        .stderr(fs::File::create(&log).unwrap());
-    let gate = Gate::announced(command, log);
-    let tools = || {
-        let bearer = "Bearer a-token-of-twenty-four-characters";
-        let headers = [("Authorization", bearer)];
-        let reply = crate::http::send(gate.address, "GET", "/api/catalog", &headers, b"");
-        assert_eq!(reply.status, 200, "{}", reply.body);
-        (
-            reply.body.contains("tickets_list"),
-            reply.body.contains("flags_set"),
-        )
-    };
-    assert_eq!(tools(), (true, false));
-    let reload = || {
-        let output = toolgate()
-            .args(["reload", "-c"])
-            .arg(&file)
-            .output()
-            .unwrap();
-        (
-            output.status.code(),
-            String::from_utf8(output.stderr).unwrap(),
-        )
-    };
-
-    write("[\"desk\", \"flags\"]", "");
-    assert_eq!(reload().0, Some(0));
-    assert_eq!(tools(), (true, true));
-    write("[\"flags\"]", "publicUrl = \"nowhere\"\n");
-    let (code, said) = reload();
-    assert_eq!(code, Some(64));
-    assert!(said.contains("toolgate.toml:4:"), "{said}");
-    assert_eq!(tools(), (true, true));
-    write("[\"flags\"]", "durability = \"relaxed\"\n");
-    let (code, said) = reload();
-    assert_eq!(code, Some(1));
-    assert!(
-        said.contains("`durability`") && said.contains("restart"),
-        "{said}"
-    );
-    assert_eq!(tools(), (true, true));
 }
 
 /// The database in a data folder.
