@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::path::PathBuf;
 
+use toolgate_axum::native::DemoError;
 use toolgate_axum::sqlite::DATABASE;
 use toolgate_axum::sqlite::OpenError;
 
@@ -61,6 +62,14 @@ pub(crate) fn unopened(data: &Path, error: &OpenError) -> Failure {
             Failure::unreachable(format!("{name}: no gate kept anything in this folder"))
         }
         (false, _) => Failure::unreachable(format!("{name}: {}", Opened(error))),
+    }
+}
+
+/// A data folder that a demo may not have.
+pub(crate) fn not_a_demo(data: &Path, error: &DemoError) -> Failure {
+    match error {
+        DemoError::Open(error) => unopened(data, error),
+        other => Failure::usage(format!("{}: {other}", data.display())),
     }
 }
 

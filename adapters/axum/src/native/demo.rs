@@ -1,4 +1,9 @@
-//! The demo's agents and data.
+//! The demo's folder, agents and data.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -14,8 +19,74 @@ use toolgate_mcp::gateway::OperateError;
 
 use super::Native;
 use super::sources::Sources;
+use crate::sqlite;
+use crate::sqlite::DATABASE;
+use crate::sqlite::OpenError;
+
+/// The file that marks the data folder of a demo.
+const MARK: &str = "toolgate.demo";
+
+/// Why a demo may not have a data folder.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum DemoError {
+    /// The folder cannot be used.
+    Open(OpenError),
+    /// A gate that is no demo keeps its data there.
+    Used,
+}
+
+impl fmt::Display for DemoError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open(error) => error.fmt(f),
+            Self::Used => f.write_str("this is the data of a gate that is no demo"),
+        }
+    }
+}
+
+impl std::error::Error for DemoError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Open(error) => Some(error),
+            Self::Used => None,
+        }
+    }
+}
+
+/// Whether a data folder is that of a demo, whose tokens are known to everybody.
+#[must_use]
+pub fn is_demo(folder: &Path) -> bool {
+    folder.join(MARK).exists()
+}
+
+/// Marks a data folder as that of a demo; it is made if it is not there.
+///
+/// # Errors
+/// [`DemoError::Used`] if a gate that is no demo keeps its data there.
+pub fn mark_demo(folder: &Path) -> Result<(), DemoError> {
+    let lock = sqlite::lock(folder).map_err(DemoError::Open)?;
+    if is_demo(folder) {
+        return Ok(());
+    }
+    if folder.join(DATABASE).exists() {
+        return Err(DemoError::Used);
+    }
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let marked = options
+        .open(folder.join(MARK))
+        .and_then(|mut mark| mark.write_all(b"this is the data of a demo\n"));
+    drop(lock);
+    marked.map_err(|error| DemoError::Open(OpenError::Folder(error)))
+}
 
 /// Makes the demo's agents and data where they are not there yet, and new keys each time.
+///
+/// Every earlier key of these agents is revoked, whoever made it: those that were handed out last
+/// are the only ones that are good.
 #[derive(Debug, Clone)]
 pub struct DemoSeed(Sources);
 
@@ -40,6 +111,7 @@ impl Seed for DemoSeed {
         for (name, policy) in seed::agents() {
             let name = PrincipalName::new(name)?;
             let id = agent(gate, &name, &policy, by).await?;
+            revoke_keys(gate, &id, by).await?;
             let key = gate.create_key(&id, None, by).await?;
             principals.push(json!({"id": id, "name": name, "key": key.key.reveal()}));
         }
@@ -61,6 +133,14 @@ async fn agent(
         .create_principal(name, Some(&policy), None, None, by)
         .await?;
     Ok(made.id)
+}
+
+async fn revoke_keys(gate: &Gate, id: &PrincipalId, by: &OperatorName) -> Result<(), OperateError> {
+    let head = gate.ledger().head(id).await?.ok_or(OperateError::Missing)?;
+    for key in head.keys.iter().filter(|key| key.revoked_at.is_none()) {
+        gate.revoke_key(id, &key.id, by).await?;
+    }
+    Ok(())
 }
 
 #[expect(

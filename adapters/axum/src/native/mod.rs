@@ -54,7 +54,10 @@ pub use copies::RestoreError;
 pub use copies::Restored;
 pub use copies::backup;
 pub use copies::restore;
+pub use demo::DemoError;
 pub use demo::DemoSeed;
+pub use demo::is_demo;
+pub use demo::mark_demo;
 pub use settings::Settings;
 pub use sources::catalog;
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::json;
+use toolgate_axum::native;
 use toolgate_axum::native::Connector;
 use toolgate_axum::native::DemoSeed;
 use toolgate_axum::native::Settings;
@@ -33,7 +34,9 @@ const TOKEN: &str = "local-admin";
   toolgate demo
   toolgate demo --listen 127.0.0.1:0 --data demo-data --json
 
-The operator's token is `local-admin`, so it listens on this machine only.")]
+The operator's token is `local-admin`, so it listens on this machine only. Each start makes new
+keys for its two agents and revokes all earlier ones of theirs. It takes no folder in which a gate
+that is no demo keeps its data, and `toolgate serve` takes no folder of a demo.")]
 pub(crate) struct Args {
     /// An address of this machine
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
@@ -63,6 +66,7 @@ pub(crate) async fn run(args: &Args, out: &mut Out) -> Result<(), Failure> {
 }
 
 async fn serve(args: &Args, data: &Path, out: &mut Out) -> Result<(), Failure> {
+    native::mark_demo(data).map_err(|error| words::not_a_demo(data, &error))?;
     let native = Arc::new(running::open(data, Durability::Strict)?);
     let seed = Arc::new(DemoSeed::new(&native));
     let mut settings = Settings::new(running::owner(OWNER, TOKEN)?);

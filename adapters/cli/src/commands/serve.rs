@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
+use toolgate_axum::native;
 use toolgate_axum::native::Settings;
 use toolgate_axum::server::MetricsAccess;
 use toolgate_axum::sqlite::Durability;
@@ -72,6 +73,12 @@ pub(crate) async fn run(args: &Args, out: &mut Out) -> Result<(), Failure> {
     } else {
         Durability::Strict
     };
+    if native::is_demo(&config.data) {
+        let data = config.data.display();
+        return Err(Failure::usage(format!(
+            "{data}: this is the data of a demo"
+        )));
+    }
     let native = running::open(&config.data, durability)?;
     let native = Arc::new(native);
     let settings = settings(&config, &token)?;

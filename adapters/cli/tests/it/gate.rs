@@ -81,6 +81,14 @@ impl Gate {
         Self::announced(command, log)
     }
 
+    /// Starts a gate with all connectors, by a configuration that is written into that folder.
+    pub(crate) fn configured(folder: &Path, args: &[&str]) -> Self {
+        let text = "listen = \"127.0.0.1:0\"\nconnectors = [\"desk\", \"files\", \"flags\"]\n";
+        fs::write(folder.join("toolgate.toml"), text).unwrap();
+        let args = [&["-c", "toolgate.toml"], args].concat();
+        Self::serve(folder.join("log"), &args)
+    }
+
     /// Starts `command` and waits for the line that it prints once it listens.
     pub(crate) fn announced(mut command: Command, log: PathBuf) -> Self {
         let mut child = command.spawn().unwrap();

@@ -9,6 +9,7 @@
 )]
 
 mod configured;
+mod demo;
 mod filter;
 mod gate;
 mod http;

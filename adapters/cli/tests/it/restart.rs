@@ -6,10 +6,12 @@ use std::time::Instant;
 
 use serde_json::json;
 
+use crate::gate::ADMIN;
 use crate::gate::Gate;
 use crate::gate::document;
 use crate::gate::folder;
 use crate::gate::operate;
+use crate::gate::operate_as;
 use crate::gate::run;
 
 #[test]
@@ -172,22 +174,6 @@ fn a_gate_ends_soon_when_asked_to_and_lets_a_client_linger_no_longer() {
 }
 
 #[test]
-fn keys_outlive_a_restart_and_a_start_over_seeded_data_prints_new_ones() {
-    let folder = folder();
-    let gate = Gate::demo(folder.path());
-    let key = gate.key("support-bot").to_owned();
-    let id = gate.agent("support-bot")["id"].clone();
-    assert!(gate.end().success());
-    let gate = Gate::demo(folder.path());
-    assert_eq!(gate.agent("support-bot")["id"], id);
-    assert_ne!(gate.key("support-bot"), key);
-    for key in [&key, gate.key("support-bot")] {
-        let result = gate.call(key, "tickets_list", &json!({}));
-        assert_ne!(result["isError"], true, "{result}");
-    }
-}
-
-#[test]
 fn a_backup_is_restored_where_no_gate_runs() {
     let folder = folder();
     let gate = Gate::demo(folder.path());
@@ -225,11 +211,9 @@ fn a_backup_is_restored_where_no_gate_runs() {
         run(&["audit", "verify", "--data", other]).status.code(),
         Some(0)
     );
-    let moved = folder.path().join("moved");
-    fs::create_dir(&moved).unwrap();
-    fs::rename(other, moved.join("data")).unwrap();
-    let again = Gate::demo(&moved);
-    assert_eq!(again.agent("support-bot")["id"], id);
+    let again = Gate::configured(folder.path(), &["--data", other]);
+    let shown = operate_as(&again, ADMIN, &["agent", "show", "support-bot", "--json"]);
+    assert_eq!(document(&shown)["id"], id);
 }
 
 /// The database in a data folder.
