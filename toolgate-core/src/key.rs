@@ -72,11 +72,20 @@ impl OperatorToken {
         Self(format!("{TOKEN_PREFIX}{}", base32(&entropy)))
     }
 
-    /// Takes a presented token as it is: 1 to 512 visible ASCII characters.
+    /// Takes a presented token as it is: 1 to 512 characters that a header may hold as a token
+    /// (RFC 6750, section 2.1): letters, digits and `-._~+/=`.
     #[must_use]
     pub fn presented(text: &str) -> Option<Self> {
+        let may = |b: u8| b.is_ascii_alphanumeric() || b"-._~+/=".contains(&b);
         let fits = !text.is_empty() && text.len() <= 512;
-        (fits && text.bytes().all(|b| b.is_ascii_graphic())).then(|| Self(text.to_owned()))
+        (fits && text.bytes().all(may)).then(|| Self(text.to_owned()))
+    }
+
+    /// Takes a token that a person chose: one that can be presented, and is of
+    /// [`LEAST_CHOSEN_TOKEN`] characters or more.
+    #[must_use]
+    pub fn chosen(text: &str) -> Option<Self> {
+        Self::presented(text).filter(|token| token.0.len() >= LEAST_CHOSEN_TOKEN)
     }
 
     /// The token itself.

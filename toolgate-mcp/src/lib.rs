@@ -6,6 +6,10 @@
 //! - [`wire`] is JSON-RPC and the two eras of the protocol;
 //! - [`ports`] are the few things that the gate asks of its host: time, entropy, tasks.
 
+/// The SDK whose servers [`upstream::InProcess`] takes: a server must be of this very version.
+#[cfg(feature = "rmcp")]
+pub use rmcp;
+
 pub mod gateway;
 pub mod ports;
 pub mod store;

@@ -1,10 +1,20 @@
 //! toolgate on one machine: SQLite store, local files, guarded HTTP client and the server.
+//!
+//! With the feature `rmcp` it puts the gate before an MCP server of the same program; see
+//! [`embed`].
 
+#[cfg(feature = "rmcp")]
+pub mod embed;
+#[cfg(feature = "native")]
 pub mod fetch;
+#[cfg(feature = "native")]
 pub mod files;
 pub mod hands;
+#[cfg(feature = "native")]
 pub mod logs;
 pub mod metrics;
+#[cfg(feature = "native")]
 pub mod native;
 pub mod server;
+#[cfg(feature = "sqlite")]
 pub mod sqlite;

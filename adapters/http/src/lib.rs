@@ -115,6 +115,7 @@ use toolgate_mcp::wire::Face;
 use toolgate_mcp::wire::HostRules;
 
 pub use enter::handle;
+pub use mcp::line;
 pub use route::Access;
 pub use route::Route;
 

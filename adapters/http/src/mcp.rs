@@ -5,11 +5,14 @@ use http::Method;
 use http::StatusCode;
 use toolgate_mcp::gateway::CallRequest;
 use toolgate_mcp::gateway::Caller;
+use toolgate_mcp::gateway::Gate;
 use toolgate_mcp::gateway::Reply;
 use toolgate_mcp::gateway::Unauthenticated;
 use toolgate_mcp::wire;
 use toolgate_mcp::wire::Ask;
 use toolgate_mcp::wire::Decoded;
+use toolgate_mcp::wire::Face;
+use toolgate_mcp::wire::HttpReply;
 use toolgate_mcp::wire::What;
 
 use crate::Answered;
@@ -34,10 +37,32 @@ pub(crate) async fn endpoint(
     };
     let mut response = match app.face.decode(method, headers, body) {
         Decoded::Answer(reply) => reply.into(),
-        Decoded::Ask(ask) => answer(app, &caller, headers, ask).await,
+        Decoded::Ask(ask) => match answer(&app.gate, &caller, Some(headers), ask).await {
+            Ok(reply) => reply.into(),
+            Err(error) => turned_away(&error),
+        },
     };
     response.extensions_mut().insert(Known);
     response
+}
+
+/// Answers one line of a client that speaks over standard input and output, whose host vouches for
+/// the caller. Nothing is said to a notification; the line that comes back has no line end.
+pub async fn line(gate: &Gate, face: &Face, caller: &Caller, line: &[u8]) -> Option<Vec<u8>> {
+    let reply = match face.line(line) {
+        Decoded::Answer(reply) => reply,
+        Decoded::Ask(ask) => {
+            let again = ask.clone();
+            match answer(gate, caller, None, ask).await {
+                Ok(reply) => reply,
+                Err(Unauthenticated::Key) => again.failed("the gate does not know this agent"),
+                Err(Unauthenticated::Store(_)) => {
+                    again.failed("the gate cannot be asked right now")
+                }
+            }
+        }
+    };
+    (!reply.body.is_empty()).then_some(reply.body)
 }
 
 fn turned_away(error: &Unauthenticated) -> Answered {
@@ -52,13 +77,18 @@ fn turned_away(error: &Unauthenticated) -> Answered {
     }
 }
 
-async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, ask: Ask) -> Answered {
+async fn answer(
+    gate: &Gate,
+    caller: &Caller,
+    headers: Option<&HeaderMap>,
+    ask: Ask,
+) -> Result<HttpReply, Unauthenticated> {
     match ask.what.clone() {
-        What::ListTools { cursor: Some(_) } => ask.unknown_cursor().into(),
-        What::ListTools { cursor: None } => match app.gate.view(caller).await {
-            Ok(tools) => ask.tools(tools, None).into(),
-            Err(error) => turned_away(&error),
-        },
+        What::ListTools { cursor: Some(_) } => Ok(ask.unknown_cursor()),
+        What::ListTools { cursor: None } => {
+            let tools = gate.view(caller).await?;
+            Ok(ask.tools(tools, None))
+        }
         What::CallTool {
             name,
             arguments,
@@ -66,9 +96,12 @@ async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, ask: Ask) -> An
         } => {
             // Headers that mirror arguments are checked for tools of the caller's view alone:
             // whether a tool outside of it exists must not show.
-            let ask = match mirrored(app, caller, headers, ask, &name).await {
-                Ok(ask) => ask,
-                Err(response) => return response,
+            let ask = match headers {
+                None => ask,
+                Some(headers) => match mirrored(gate, caller, headers, ask, &name).await {
+                    Ok(ask) => ask,
+                    Err(reply) => return Ok(reply),
+                },
             };
             let request = CallRequest {
                 name,
@@ -77,29 +110,28 @@ async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, ask: Ask) -> An
                 execution: meta.execution,
                 occurrence: meta.occurrence,
             };
-            match app.gate.call(caller, &request).await {
-                Reply::Hidden => ask.unknown_tool().into(),
-                Reply::Result(result) => ask.result(result).into(),
-                Reply::Unauthorised => wire::unauthorised(true).into(),
+            match gate.call(caller, &request).await {
+                Reply::Hidden => Ok(ask.unknown_tool()),
+                Reply::Result(result) => Ok(ask.result(result)),
+                Reply::Unauthorised => Err(Unauthenticated::Key),
             }
         }
     }
 }
 
 async fn mirrored(
-    app: &App,
+    gate: &Gate,
     caller: &Caller,
     headers: &HeaderMap,
     ask: Ask,
     name: &str,
-) -> Result<Ask, Answered> {
-    let catalog = app.gate.catalog();
+) -> Result<Ask, HttpReply> {
+    let catalog = gate.catalog();
     let Some(tool) = catalog.find(name) else {
         return Ok(ask);
     };
-    if !app.gate.shows(caller, tool).await {
+    if !gate.shows(caller, tool).await {
         return Ok(ask);
     }
     ask.mirrored(tool.input_schema(), headers)
-        .map_err(Into::into)
 }

@@ -1,5 +1,8 @@
 //! What a source of tools implements.
 
+#[cfg(feature = "rmcp")]
+mod in_process;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -18,6 +21,11 @@ use toolgate_core::verdict::Retry;
 use toolgate_filter::Finding;
 use toolgate_filter::Kind;
 use toolgate_filter::Settings;
+
+#[cfg(feature = "rmcp")]
+pub use in_process::InProcess;
+#[cfg(feature = "rmcp")]
+pub use in_process::in_process;
 
 /// A source's tools as it lists them right now.
 #[derive(Debug, Clone, Default)]

@@ -86,6 +86,43 @@ impl Face {
             .unwrap_or_else(Decoded::Answer)
     }
 
+    /// Decides on one line of a client that speaks over standard input and output.
+    ///
+    /// Such a client has no headers: a modern request names its version in `_meta`, every other is
+    /// legacy. The body of the reply is the line to answer with; nothing is said if it is empty.
+    #[must_use]
+    pub fn line(&self, line: &[u8]) -> Decoded {
+        self.decided_line(line).unwrap_or_else(Decoded::Answer)
+    }
+
+    fn decided_line(&self, line: &[u8]) -> Result<Decoded, HttpReply> {
+        if line.len() > self.most_body {
+            let fault = Fault::request("the line is too long");
+            return Err(fault.nameless(StatusCode::PAYLOAD_TOO_LARGE));
+        }
+        let message = message::read(line).map_err(|malformed| {
+            let id = malformed.id.as_deref().unwrap_or(RawValue::NULL);
+            malformed.fault.reply(StatusCode::BAD_REQUEST, id)
+        })?;
+        let Kind::Request { id, method } = &message.kind else {
+            return Ok(Decoded::Answer(HttpReply::accepted()));
+        };
+        let (id, method) = (id.clone(), method.clone());
+        let request = Request {
+            id,
+            method,
+            message,
+        };
+        match era(Once::Absent, &request.message.params, &request.id)? {
+            Era::Modern if !capabilities(&request.message.params) => Err(request.fail(
+                StatusCode::BAD_REQUEST,
+                Fault::params("`_meta` names no client capabilities"),
+            )),
+            Era::Modern => self.modern(request),
+            Era::Legacy(version) => self.legacy(request, version),
+        }
+    }
+
     fn decided(
         &self,
         method: &Method,

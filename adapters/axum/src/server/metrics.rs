@@ -81,11 +81,7 @@ pub(super) async fn answer(
 
 /// The one bearer token of a request.
 fn presented(request: &Request<Bytes>) -> Option<OperatorToken> {
-    let mut values = request.headers().get_all(header::AUTHORIZATION).iter();
-    let (Some(value), None) = (values.next(), values.next()) else {
-        return None;
-    };
-    OperatorToken::presented(value.to_str().ok()?.strip_prefix("Bearer ")?)
+    OperatorToken::presented(toolgate_mcp::wire::bearer(request.headers()).ok()?)
 }
 
 /// Whether a proxy says that it passed the request on.

@@ -65,6 +65,12 @@ pub struct SqliteStore {
     lock: Mutex<Option<File>>,
 }
 
+impl toolgate_http::Health for SqliteStore {
+    fn is_ready(&self) -> bool {
+        self.health() == Health::Ok
+    }
+}
+
 impl SqliteStore {
     /// Opens the store in a folder, which is made if it is not there.
     ///
@@ -200,10 +206,14 @@ fn private(_: &Path, _: u32) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Makes a folder that nobody else can enter, or closes one that is there.
+/// Makes a folder that nobody else can enter; who may enter one that is there is for others to
+/// say.
 fn make_private(folder: &Path) -> Result<(), OpenError> {
-    std::fs::create_dir_all(folder).map_err(OpenError::Folder)?;
-    private(folder, 0o700)
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(OpenError::Folder)
 }
 
 /// Makes a file that nobody else can read, or closes one that is there.
