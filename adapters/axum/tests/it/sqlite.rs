@@ -242,10 +242,26 @@ async fn nobody_else_can_read_the_files() {
     let store = open(&folder);
     principal(&store, "bot").await;
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(folder.path()), 0o700);
     for file in std::fs::read_dir(folder.path()).unwrap() {
         assert_eq!(mode(&file.unwrap().path()), 0o600);
     }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_a_folder_that_is_made_is_closed() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let open = |path: &Path| SqliteStore::open(path, Durability::Strict, Clocked::default());
+    let there = folder.path().join("there");
+    std::fs::create_dir(&there).unwrap();
+    std::fs::set_permissions(&there, std::fs::Permissions::from_mode(0o755)).unwrap();
+    drop(open(&there).unwrap());
+    assert_eq!((mode(&there), mode(&there.join(DATABASE))), (0o755, 0o600));
+    let made = folder.path().join("above/made");
+    drop(open(&made).unwrap());
+    assert_eq!((mode(&made), mode(made.parent().unwrap())), (0o700, 0o700));
 }
 
 // spec: F16
