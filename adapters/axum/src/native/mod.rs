@@ -50,6 +50,7 @@ use toolgate_mcp::gateway::Parts;
 use toolgate_mcp::wire::Face;
 
 pub use connector::Connector;
+pub use copies::CopyError;
 pub use copies::RestoreError;
 pub use copies::Restored;
 pub use copies::backup;

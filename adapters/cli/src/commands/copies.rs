@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use toolgate_axum::native;
+use toolgate_axum::native::CopyError;
+use toolgate_axum::native::RestoreError;
 
 use super::audit;
 use crate::failure::Failure;
 use crate::out::Out;
+use crate::words;
 use crate::words::Opened;
 
 #[derive(Debug, Clone, clap::Args)]
@@ -35,7 +38,8 @@ pub(crate) struct Restore {
     /// The gate's data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Restore a copy that is older than what is there: later entries of the audit are lost
+    /// Restore a copy that is older than what is there: later entries of the audit are lost, and
+    /// kills, revoked keys, policies and decisions made since are undone
     #[arg(long)]
     accept_rollback: bool,
 }
@@ -53,14 +57,38 @@ pub(crate) fn backup(args: &Backup, out: &mut Out) -> Result<(), Failure> {
 pub(crate) async fn restore(args: &Restore, out: &mut Out) -> Result<(), Failure> {
     let data = args.data.display().to_string();
     let restored = native::restore(&args.file, &args.data, args.accept_rollback).await;
-    let restored = restored.map_err(|error| match error {
-        native::RestoreError::Rollback => Failure::refused(error.to_string()),
-        other => Failure::unreachable(format!("{data}: {other}")),
-    })?;
+    let restored = restored.map_err(|error| failed(args, &error))?;
     let kept = restored.kept.map(|path| path.display().to_string());
-    out.answer(&json!({"data": data, "kept": kept}), || {
+    let document = json!({"data": data, "kept": kept, "rollback": restored.rollback});
+    out.answer(&document, || {
         let mut lines = vec![format!("{data} is restored")];
         lines.extend(kept.map(|kept| format!("what was there is in {kept}")));
+        if restored.rollback {
+            lines.push(UNDONE.to_owned());
+        }
         lines
     })
 }
+
+/// Names what is at fault: the copy or the data folder.
+fn failed(args: &Restore, error: &RestoreError) -> Failure {
+    let copy = args.file.display();
+    match error {
+        RestoreError::Copy(CopyError::Unreadable(error)) => words::unusable(&args.file, error),
+        RestoreError::Copy(CopyError::Foreign) => Failure::usage(format!(
+            "{copy}: this is no copy of what a gate keeps, or a damaged one"
+        )),
+        RestoreError::Copy(error) => Failure::unreachable(format!("{copy}: {error}")),
+        RestoreError::Folder(error) => words::unusable(&args.data, error),
+        RestoreError::Open(error) => words::unopened(&args.data, error),
+        RestoreError::Rollback => Failure::refused(format!(
+            "{copy}: {error}; `--accept-rollback` restores it all the same"
+        )),
+        other => Failure::unreachable(format!("{}: {other}", args.data.display())),
+    }
+}
+
+/// What goes with the entries that are lost.
+const UNDONE: &str = "\
+kills, revoked keys, policies and decisions made since the copy are undone;
+`toolgate agent list` shows how things stand";

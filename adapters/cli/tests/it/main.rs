@@ -9,6 +9,7 @@
 )]
 
 mod configured;
+mod copies;
 mod demo;
 mod filter;
 mod gate;

@@ -6,12 +6,10 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::gate::ADMIN;
 use crate::gate::Gate;
 use crate::gate::document;
 use crate::gate::folder;
 use crate::gate::operate;
-use crate::gate::operate_as;
 use crate::gate::run;
 
 #[test]
@@ -171,49 +169,6 @@ fn a_gate_ends_soon_when_asked_to_and_lets_a_client_linger_no_longer() {
     drop(idle);
     let again = Gate::demo(folder.path());
     assert_eq!(again.api("GET", "/ready", None).status, 200);
-}
-
-#[test]
-fn a_backup_is_restored_where_no_gate_runs() {
-    let folder = folder();
-    let gate = Gate::demo(folder.path());
-    let data = folder.path().join("data");
-    let data = data.to_str().unwrap();
-    let copy = folder.path().join("copy.sqlite3");
-    let copy = copy.to_str().unwrap();
-    let made = run(&["backup", copy, "--data", data]);
-    assert_eq!(
-        made.status.code(),
-        Some(0),
-        "{}",
-        String::from_utf8_lossy(&made.stderr)
-    );
-    assert_eq!(
-        run(&["backup", copy, "--data", data]).status.code(),
-        Some(3)
-    );
-    let id = gate.agent("support-bot")["id"].clone();
-    assert_eq!(
-        run(&["restore", copy, "--data", data]).status.code(),
-        Some(3)
-    );
-
-    let other = folder.path().join("other");
-    let other = other.to_str().unwrap();
-    let restored = run(&["restore", copy, "--data", other]);
-    assert_eq!(
-        restored.status.code(),
-        Some(0),
-        "{}",
-        String::from_utf8_lossy(&restored.stderr)
-    );
-    assert_eq!(
-        run(&["audit", "verify", "--data", other]).status.code(),
-        Some(0)
-    );
-    let again = Gate::configured(folder.path(), &["--data", other]);
-    let shown = operate_as(&again, ADMIN, &["agent", "show", "support-bot", "--json"]);
-    assert_eq!(document(&shown)["id"], id);
 }
 
 /// The database in a data folder.
