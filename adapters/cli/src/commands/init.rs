@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args, out: &mut Out) -> Result<(), Failure> {
     written.map_err(|error| words::unusable(&args.file, &error))?;
     out.answer(&json!({"file": file.to_string()}), || {
         vec![
-            format!("{file} is written. To start the gate:"),
+            format!("{file} is written; no connector is on until it names one. To start the gate:"),
             "  export TOOLGATE_ADMIN_TOKEN=\"$(openssl rand -hex 24)\"".to_owned(),
             format!("  toolgate serve -c {file}"),
         ]
