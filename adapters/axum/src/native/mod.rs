@@ -42,7 +42,6 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use toolgate_http::App;
-use toolgate_http::Health;
 use toolgate_mcp::gateway::Deadlines;
 use toolgate_mcp::gateway::Gate;
 use toolgate_mcp::gateway::INSTRUCTIONS;
@@ -69,7 +68,6 @@ use crate::hands::TokioTimer;
 use crate::metrics::Metrics;
 use crate::server::Live;
 use crate::server::Serving;
-use crate::sqlite;
 use crate::sqlite::Durability;
 use crate::sqlite::OpenError;
 use crate::sqlite::SqliteStore;
@@ -161,7 +159,7 @@ impl Native {
                 hosts: settings.hosts(),
                 owners: vec![settings.owner.clone()],
                 seed: settings.seed.clone(),
-                health: Arc::new(Ready(Arc::clone(&self.store))),
+                health: Arc::clone(&self.store) as _,
                 insecure: settings.insecure,
             },
             access: settings.access.clone(),
@@ -201,15 +199,5 @@ impl Native {
         {
             tracing::error!("the store did not close");
         }
-    }
-}
-
-/// Whether calls can be written down.
-#[derive(Debug)]
-struct Ready(Arc<SqliteStore>);
-
-impl Health for Ready {
-    fn is_ready(&self) -> bool {
-        self.0.health() == sqlite::Health::Ok
     }
 }

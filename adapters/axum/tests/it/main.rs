@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod copies;
+#[cfg(feature = "rmcp")]
+mod embed;
 mod faults;
 mod files;
 mod server;
