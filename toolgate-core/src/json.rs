@@ -34,6 +34,8 @@ pub enum JsonErrorKind {
     NulInKey,
     /// A number is beyond what a double holds.
     Number,
+    /// A key means something of its own to a reader of ours, so that it would see another value.
+    ReservedKey,
     /// Half of a surrogate pair stands alone.
     Surrogate,
     /// It breaks the grammar of JSON.
@@ -51,6 +53,7 @@ impl fmt::Display for JsonErrorKind {
             Self::Integer => "is an integer beyond 2^53-1, send it as a string",
             Self::NulInKey => "is a key with a NUL in it",
             Self::Number => "is a number beyond the range of a double",
+            Self::ReservedKey => "is a key that readers give another meaning",
             Self::Surrogate => "holds half of a surrogate pair",
             Self::Syntax => "is not JSON",
             Self::Trailing => "is followed by more text",
@@ -83,8 +86,8 @@ impl std::error::Error for JsonError {}
 /// Reads JSON as every reader would: what two readers could take differently is refused.
 ///
 /// Refused are keys twice in an object, integers beyond ±(2^53 − 1), numbers that no double holds,
-/// lone surrogates, NUL in keys, more than [`MOST_DEPTH`] levels, a byte order mark and text after
-/// the value.
+/// lone surrogates, NUL in keys, keys that `serde_json` gives a meaning, more than [`MOST_DEPTH`]
+/// levels, a byte order mark and text after the value.
 ///
 /// ```
 /// use toolgate_core::json::{JsonErrorKind, parse_strict};
@@ -127,7 +130,7 @@ pub fn canonical(value: &Value) -> Vec<u8> {
 /// An object with keys sorted by code point and white space removed; numbers stay as they were
 /// sent, strings are written in one way.
 ///
-/// Nothing for what is not an object, holds a key twice or nests too deeply.
+/// Nothing for what is not an object, holds a key twice or a reserved one, or nests too deeply.
 #[must_use]
 pub fn sorted(text: &str) -> Option<Vec<u8>> {
     let limits = Limits {

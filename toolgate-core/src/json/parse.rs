@@ -119,6 +119,9 @@ impl<'t> Parser<'t> {
             if self.limits.strict && key.contains('\0') {
                 return Err(self.error(JsonErrorKind::NulInKey));
             }
+            if key.starts_with(RESERVED) {
+                return Err(self.error(JsonErrorKind::ReservedKey));
+            }
             if !seen.insert(key.clone()) {
                 return Err(self.error(JsonErrorKind::DuplicateKey));
             }
@@ -274,6 +277,9 @@ impl<'t> Parser<'t> {
 
 /// 2^53 − 1: beyond it, readers that hold numbers as doubles see another integer.
 const MOST_INTEGER: u64 = 9_007_199_254_740_991;
+
+/// How keys begin to which `serde_json` gives a meaning: it would read another value later.
+const RESERVED: &str = "$serde_json::private::";
 
 /// 2^53: from here on every double is an integer.
 const BEYOND_INTEGERS: f64 = 9_007_199_254_740_992.0;

@@ -59,6 +59,16 @@ fn what_two_readers_could_take_differently_is_refused() {
         (r#"{"s":"\udc00\ud800"}"#, JsonErrorKind::Surrogate, "/s"),
         (r#"{"s":"\ud800\u0041"}"#, JsonErrorKind::Surrogate, "/s"),
         (r#"{"a\u0000":1}"#, JsonErrorKind::NulInKey, "/a\0"),
+        (
+            r#"{"a":{"$serde_json::private::RawValue":"{}"}}"#,
+            JsonErrorKind::ReservedKey,
+            "/a/$serde_json::private::RawValue",
+        ),
+        (
+            r#"{"\u0024serde_json::private::Number":"1"}"#,
+            JsonErrorKind::ReservedKey,
+            "/$serde_json::private::Number",
+        ),
         ("\u{feff}{}", JsonErrorKind::ByteOrderMark, ""),
         ("{} {}", JsonErrorKind::Trailing, ""),
         ("{}x", JsonErrorKind::Trailing, ""),
@@ -147,6 +157,7 @@ fn the_sorted_form_keeps_numbers_and_joins_spellings_of_strings() {
         "{\"～\":1,\"😀\":2}"
     );
     assert_eq!(form(r#"{"a":1,"a":1}"#), None);
+    assert_eq!(form(r#"{"$serde_json::private::RawValue":"{}"}"#), None);
     assert_eq!(form("[]"), None);
     assert_eq!(form("{} "), Some("{}".to_owned()));
     let nested = |levels: usize| format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
