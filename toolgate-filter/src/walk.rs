@@ -238,7 +238,11 @@ impl<'a> Walk<'a> {
         let Some(mut clean) = clean(vec![key], self.settings).pop() else {
             return (String::new(), None);
         };
-        let key = std::mem::take(&mut clean.text);
+        let mut key = std::mem::take(&mut clean.text);
+        // Only cleaning can bring about such a key, and a store would read another value back.
+        if key.starts_with(RESERVED) {
+            key.insert(0, '_');
+        }
         (key, (!clean.found.is_empty()).then_some(clean))
     }
 }
@@ -268,3 +272,6 @@ fn is_base64(data: &str) -> bool {
     data.bytes()
         .all(|b| b.is_ascii_alphanumeric() || b"+/=-_\r\n".contains(&b))
 }
+
+/// How keys begin to which `serde_json` gives a meaning.
+const RESERVED: &str = "$serde_json::private::";

@@ -49,6 +49,16 @@ fn keys_are_cleaned_and_none_is_lost() {
     assert_eq!(cleaned.findings[0].span, 0..15);
 }
 
+// spec: FI-11
+#[test]
+fn no_key_comes_to_mean_something_to_a_reader() {
+    let hidden = json!({"$serde_json\u{200b}::private::RawValue": "x"});
+    let cleaned = clean_value(hidden, &Settings::strict()).value;
+    assert_eq!(cleaned, json!({"_$serde_json::private::RawValue": "x"}));
+    let read: Value = serde_json::from_str(&cleaned.to_string()).unwrap();
+    assert_eq!(read, cleaned);
+}
+
 // spec: FI-01
 #[test]
 fn every_part_of_a_result_is_cleaned() {
