@@ -62,7 +62,7 @@ pub fn wrap<N: AsRef<str>>(text: &str, id: &FenceId, notes: &[N]) -> String {
     for note in notes {
         let note = note.as_ref().replace(['\n', '\r'], " ");
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "toolgate: {}", defuse(&note));
+        let _ = writeln!(out, "toolgate: {}", without_id(defuse(&note), &id));
     }
     let _ = writeln!(out, "<tool_output trust=\"untrusted\" id=\"{id}\">");
     out.push_str(&text);

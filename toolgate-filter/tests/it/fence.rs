@@ -217,6 +217,8 @@ fn the_id_does_not_occur_in_the_data() {
     let out = fenced(&format!("an id: {HEX}, {}", HEX.to_uppercase()));
     assert_eq!(out.to_lowercase().matches(HEX).count(), 2);
     assert!(out.contains("an id: [fence id], [fence id]"));
+    let noted = wrap("x", &ID, &[HEX]);
+    assert!(noted.starts_with("toolgate: [fence id]\n"));
     assert_ne!(
         FenceId::from_entropy([1; 16]),
         FenceId::from_entropy([2; 16])
