@@ -1,6 +1,7 @@
 // What every TypeScript client must see; the client itself is handed in.
 //
-// A client is { list(), call(name, args), failure(error), close() } over an agent's key.
+// A client is { list(), call(name, args), failure(error), close() } over an agent's key, and `unknown`
+// if it has a code of its own for a tool that is not listed.
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -99,17 +100,20 @@ async function aCallReturnsFencedTextAndStructure({ support, shared }) {
 }
 
 async function seededSecretsNeverArrive({ support, shared }) {
-  for (const { id } of shared.tickets) {
-    const text = JSON.stringify(await support.call("tickets_get", { id }));
+  const all = shared.tickets.map(({ id }) => support.call("tickets_get", { id }));
+  for (const [index, result] of (await Promise.all(all)).entries()) {
+    const text = JSON.stringify(result);
     for (const secret of SECRETS) {
-      assert.ok(!text.includes(secret), `a secret of ticket ${id} arrived`);
+      assert.ok(!text.includes(secret), `a secret of ticket ${shared.tickets[index].id} arrived`);
     }
   }
 }
 
 async function aRefusalSaysHowToRecover({ support }) {
-  for (const path of ["internal/notes.md", "docs/../internal/notes.md", "docs/%2e%2e/x"]) {
-    const result = await support.call("files_read", { path });
+  const paths = ["internal/notes.md", "docs/../internal/notes.md", "docs/%2e%2e/x"];
+  const all = paths.map((path) => support.call("files_read", { path }));
+  for (const [index, result] of (await Promise.all(all)).entries()) {
+    const path = paths[index];
     assert.equal(result.isError, true, path);
     assert.equal(result.structuredContent, undefined, "a refusal has no structured content");
     const outcome = result._meta?.[OUTCOME];
@@ -123,7 +127,7 @@ async function aRefusalSaysHowToRecover({ support }) {
 async function aHiddenToolLooksLikeNoTool({ support }) {
   const hidden = await failureOf(support, "flags_set", { name: "beta_banner", value: true });
   const absent = await failureOf(support, "flags_zzz", { name: "beta_banner", value: true });
-  assert.equal(hidden.code, -32602);
+  assert.equal(hidden.code, support.unknown ?? -32602);
   assert.deepEqual(
     { ...hidden, message: hidden.message.replaceAll("flags_set", "NAME") },
     { ...absent, message: absent.message.replaceAll("flags_zzz", "NAME") },
