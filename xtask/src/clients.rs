@@ -12,6 +12,7 @@ use crate::metadata::Workspace;
 use crate::shell;
 use crate::shell::Shell;
 
+pub(crate) mod conformance;
 mod gate;
 mod kit;
 

@@ -44,7 +44,7 @@ enum Tier {
     Full,
 }
 
-const ALL: [Suite; 11] = [
+const ALL: [Suite; 12] = [
     Suite {
         name: "fmt",
         about: "formatting",
@@ -98,6 +98,12 @@ const ALL: [Suite; 11] = [
         about: "official MCP clients against the binary",
         tier: Tier::Always,
         check: clients::check,
+    },
+    Suite {
+        name: "conformance",
+        about: "the public conformance runner against the binary",
+        tier: Tier::Always,
+        check: clients::conformance::check,
     },
     Suite {
         name: "features",
