@@ -1,0 +1,5 @@
+//! libFuzzer's way into [`toolgate_fuzz::policy`].
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| toolgate_fuzz::policy(data));
