@@ -9,6 +9,7 @@
 )]
 
 mod clients;
+mod fuzz;
 mod house;
 mod metadata;
 mod shell;
@@ -29,7 +30,8 @@ commands:
   clients                 drive the built binary with the official MCP clients
   help                    this text
 
-`test --full` adds the long tier: every feature alone and many more property cases.
+`test --full` adds the long tier: every feature alone, many more property cases, and each fuzz target
+for FUZZ_SECONDS (60 if that is not set).
 The exit code is 0 if every suite passed, 1 if one failed, 2 for a wrong command line.";
 
 fn main() -> ExitCode {

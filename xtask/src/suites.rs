@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::clients;
+use crate::fuzz;
 use crate::house;
 use crate::metadata::Workspace;
 use crate::shell::Shell;
@@ -44,7 +45,7 @@ enum Tier {
     Full,
 }
 
-const ALL: [Suite; 12] = [
+const ALL: [Suite; 14] = [
     Suite {
         name: "fmt",
         about: "formatting",
@@ -106,6 +107,12 @@ const ALL: [Suite; 12] = [
         check: clients::conformance::check,
     },
     Suite {
+        name: "fuzz-replay",
+        about: "committed inputs through the fuzz targets",
+        tier: Tier::Always,
+        check: fuzz::replay,
+    },
+    Suite {
         name: "features",
         about: "every feature alone",
         tier: Tier::Full,
@@ -116,6 +123,12 @@ const ALL: [Suite; 12] = [
         about: "tests with many more property cases",
         tier: Tier::Full,
         check: long,
+    },
+    Suite {
+        name: "fuzz",
+        about: "each fuzz target for FUZZ_SECONDS, 60 if that is not set",
+        tier: Tier::Full,
+        check: fuzz::run,
     },
 ];
 
@@ -183,7 +196,7 @@ impl Outcome {
 }
 
 fn table(results: &[Outcome], whole: Duration) -> String {
-    let mut text = format!("{:<10} {:>9}  result\n", "suite", "seconds");
+    let mut text = format!("{:<11} {:>9}  result\n", "suite", "seconds");
     for result in results {
         let word = if result.error.is_none() {
             "passed"
@@ -191,12 +204,12 @@ fn table(results: &[Outcome], whole: Duration) -> String {
             "FAILED"
         };
         text.push_str(&format!(
-            "{:<10} {:>9.1}  {word}\n",
+            "{:<11} {:>9.1}  {word}\n",
             result.name,
             result.took.as_secs_f64()
         ));
     }
-    text.push_str(&format!("{:<10} {:>9.1}", "all", whole.as_secs_f64()));
+    text.push_str(&format!("{:<11} {:>9.1}", "all", whole.as_secs_f64()));
     text
 }
 
