@@ -16,6 +16,7 @@ use crate::id::UpstreamId;
 use crate::id::WireName;
 use crate::time::DAY;
 use crate::time::Timestamp;
+use crate::verdict::Code;
 
 /// How long a request waits for a person, in milliseconds.
 pub const WINDOW: i64 = DAY;
@@ -371,6 +372,9 @@ pub struct Approval {
     /// Why it failed, is blocked or unknown, in the gate's words.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub message: Option<String>,
+    /// The same in a word, for a request that a re-check blocked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub code: Option<Code>,
     /// A result that came after the claim had lapsed: evidence for a person.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub late: Option<StoredResult>,

@@ -1,7 +1,7 @@
 //! toolgate on one machine: SQLite store, local files, guarded HTTP client and the server.
 //!
-//! With the feature `rmcp` it puts the gate before an MCP server of the same program; see
-//! [`embed`].
+//! With the feature `rmcp`, the module `embed` puts the gate before an MCP server of the same
+//! program.
 
 #[cfg(feature = "rmcp")]
 pub mod embed;

@@ -90,6 +90,9 @@ async fn shown(
         if let Some(message) = &approval.message {
             shown.insert("message".to_owned(), json!(message));
         }
+        if let Some(code) = &approval.code {
+            shown.insert("code".to_owned(), json!(code));
+        }
     }
     Ok(shown)
 }
@@ -251,6 +254,9 @@ fn outcome(decided: &Decided) -> Value {
         }
         if let Some(message) = &approval.message {
             body.insert("message".to_owned(), message.as_str().into());
+        }
+        if let Some(code) = &approval.code {
+            body.insert("code".to_owned(), json!(code));
         }
         if let Some(answer) = &approval.answer {
             body.insert("answer".to_owned(), json!(answer));

@@ -246,6 +246,7 @@ fn row(
         handed_over_at: None,
         replay_ms: subject.replay_ms,
         message: None,
+        code: None,
         late: None,
     }
 }

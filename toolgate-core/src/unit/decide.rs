@@ -147,6 +147,7 @@ fn leave(
     approval.status = approval.status.after(change).unwrap_or(approval.status);
     approval.args = None;
     approval.message = reason.map(|reason| reason.message.clone());
+    approval.code = reason.map(|reason| reason.code);
     if was_open {
         draft.head.open = draft.head.open.saturating_sub(1);
     }

@@ -20,7 +20,7 @@
 //!     created_at: SystemClock::start().now(),
 //! });
 //! settings.connectors = vec![Connector::Desk];
-//! let live = native.live(&settings).await;
+//! let live = native.live(&settings).await?;
 //! assert!(live.current().app.gate.catalog().find("tickets_list").is_some());
 //! native.close().await;
 //! # Ok(())
@@ -59,6 +59,7 @@ pub use demo::DemoSeed;
 pub use demo::is_demo;
 pub use demo::mark_demo;
 pub use settings::Settings;
+pub use sources::ConnectorError;
 pub use sources::catalog;
 
 use crate::hands::OsEntropy;
@@ -122,21 +123,31 @@ impl Native {
     }
 
     /// A gate with its routes, as these settings want it.
-    pub async fn live(&self, settings: &Settings) -> Live {
-        Live::new(self.serving(settings).await, Arc::clone(&self.metrics))
+    ///
+    /// # Errors
+    /// [`ConnectorError`] if a connector cannot be used on this machine.
+    pub async fn live(&self, settings: &Settings) -> Result<Live, ConnectorError> {
+        let serving = self.serving(settings).await?;
+        Ok(Live::new(serving, Arc::clone(&self.metrics)))
     }
 
     /// Serves by other settings from now on. Calls that are under way end with what they began
     /// with.
-    pub async fn replace(&self, live: &Live, settings: &Settings) {
-        live.replace(self.serving(settings).await);
+    ///
+    /// # Errors
+    /// [`ConnectorError`] if a connector cannot be used on this machine; then nothing changes.
+    pub async fn replace(&self, live: &Live, settings: &Settings) -> Result<(), ConnectorError> {
+        live.replace(self.serving(settings).await?);
+        Ok(())
     }
 
-    async fn serving(&self, settings: &Settings) -> Serving {
+    async fn serving(&self, settings: &Settings) -> Result<Serving, ConnectorError> {
         let gate = Gate::new(Parts {
             ledger: Arc::clone(&self.store) as _,
             directory: Arc::clone(&self.store) as _,
-            upstreams: self.sources.named(&settings.connectors, settings.insecure),
+            upstreams: self
+                .sources
+                .named(&settings.connectors, settings.insecure)?,
             spawn: Arc::new(self.spawn.clone()),
             timer: Arc::new(self.timer),
             entropy: Arc::new(OsEntropy),
@@ -152,7 +163,7 @@ impl Native {
             "the tools are known"
         );
         let face = Face::new("toolgate", env!("CARGO_PKG_VERSION")).instructions(INSTRUCTIONS);
-        Serving {
+        Ok(Serving {
             app: App {
                 gate,
                 face,
@@ -163,7 +174,7 @@ impl Native {
                 insecure: settings.insecure,
             },
             access: settings.access.clone(),
-        }
+        })
     }
 
     /// Closes what is overdue, for as long as it is polled.

@@ -1,5 +1,7 @@
 //! Wires the built-in sources of tools to what is kept on this machine.
 
+use std::error::Error;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,7 +9,6 @@ use async_trait::async_trait;
 use serde_json::Value;
 use toolgate_backends::BackendError;
 use toolgate_backends::Desk;
-use toolgate_backends::Fetch;
 use toolgate_backends::FileStore;
 use toolgate_backends::Files;
 use toolgate_backends::Flags;
@@ -45,49 +46,71 @@ impl Sources {
         })
     }
 
-    /// The sources of these names; one that cannot be made is left out.
+    /// The sources of these names.
     pub(super) fn named(
         &self,
         connectors: &[Connector],
         allow_loopback: bool,
-    ) -> Vec<Arc<dyn Upstream>> {
-        let fetch = GuardedFetch::new(allow_loopback);
-        let fetch = fetch.map(|fetch| Arc::new(fetch) as Arc<dyn Fetch>);
+    ) -> Result<Vec<Arc<dyn Upstream>>, ConnectorError> {
         let made = connectors.iter().map(|connector| {
             let (records, files) = (Arc::clone(&self.records), Arc::clone(&self.files));
-            match (connector, &fetch) {
-                (Connector::Web, Err(_)) => Err(IdError::Empty),
-                (Connector::Web, Ok(fetch)) => upstream(Web::new(Arc::clone(fetch))),
-                (Connector::Desk, _) => upstream(Desk::new(records)),
-                (Connector::Flags, _) => upstream(Flags::new(records)),
-                (Connector::Files, _) => upstream(Files::new(files)),
-            }
+            let made = match connector {
+                Connector::Web => GuardedFetch::new(allow_loopback)
+                    .map_err(Into::into)
+                    .and_then(|fetch| upstream(Web::new(Arc::new(fetch)))),
+                Connector::Desk => upstream(Desk::new(records)),
+                Connector::Flags => upstream(Flags::new(records)),
+                Connector::Files => upstream(Files::new(files)),
+            };
+            made.map_err(|why| ConnectorError(*connector, why))
         });
-        made.filter_map(Result::ok).collect()
+        made.collect()
     }
 }
 
-fn upstream<U: Upstream + 'static>(made: Result<U, IdError>) -> Result<Arc<dyn Upstream>, IdError> {
+fn upstream<U: Upstream + 'static>(made: Result<U, IdError>) -> Result<Arc<dyn Upstream>, Why> {
     Ok(Arc::new(made?))
 }
+
+type Why = Box<dyn Error + Send + Sync>;
+
+/// A built-in source of tools that cannot be used on this machine.
+#[derive(Debug)]
+pub struct ConnectorError(Connector, Why);
+
+impl fmt::Display for ConnectorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(connector, why) = self;
+        write!(
+            f,
+            "the connector `{}` cannot be used: {why}",
+            connector.as_str()
+        )
+    }
+}
+
+impl Error for ConnectorError {}
 
 /// The tools of these sources, without any gate: to check policies against.
 ///
 /// Nothing that the sources would keep or reach is touched.
-pub async fn catalog(connectors: &[Connector]) -> Catalog {
+///
+/// # Errors
+/// [`ConnectorError`] if one of them cannot be used on this machine.
+pub async fn catalog(connectors: &[Connector]) -> Result<Catalog, ConnectorError> {
     let sources = Sources {
         records: Arc::new(MemoryRecords::default()),
         files: Arc::new(MemoryFiles::default()),
     };
     let mut tools = Vec::new();
-    for upstream in sources.named(connectors, false) {
+    for upstream in sources.named(connectors, false)? {
         let source = upstream.source();
         let listing = upstream.tools().await.unwrap_or_default();
         let read = listing.definitions.iter();
         let read = read.filter_map(|definition| Tool::new(&source, definition).ok());
         tools.extend(read.filter(|tool| tool.arguments().usable()).map(Arc::new));
     }
-    Catalog::new(tools, false)
+    Ok(Catalog::new(tools, false))
 }
 
 /// The records of a store, as sources see them.

@@ -72,7 +72,8 @@ fn bring(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<(),
         if to <= found {
             continue;
         }
-        if to > 1 {
+        // A file that was empty holds nothing to keep.
+        if found > 0 {
             keep(connection, path, to - 1)?;
         }
         let transaction = connection.transaction()?;

@@ -45,7 +45,7 @@ impl Served {
             created_at: Timestamp::default(),
         });
         settings.access = access;
-        let live = Arc::new(native.live(&settings).await);
+        let live = Arc::new(native.live(&settings).await.unwrap());
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), limits)
             .await
             .unwrap();

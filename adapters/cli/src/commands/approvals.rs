@@ -51,6 +51,9 @@ It exits with 1 if the call was approved but not made, or if nobody knows whethe
         /// Of this agent alone
         #[arg(long)]
         agent: Option<String>,
+        /// Older than this one, to read on
+        #[arg(long, value_name = "ID")]
+        before: Option<String>,
         /// At most so many
         #[arg(long, default_value_t = 100)]
         limit: u32,
@@ -97,6 +100,7 @@ pub(crate) async fn run(command: Command, client: &Client, out: &mut Out) -> Res
         Command::List {
             status,
             agent,
+            before,
             limit,
         } => {
             let limit = limit.to_string();
@@ -106,6 +110,9 @@ pub(crate) async fn run(command: Command, client: &Client, out: &mut Out) -> Res
             }
             if let Some(agent) = &agent {
                 query.push(("principal", agent));
+            }
+            if let Some(before) = &before {
+                query.push(("before", before));
             }
             let answer = client.fetch(&["approvals"], &query).await?;
             out.answer(&answer, || listed(&answer))?;
@@ -188,10 +195,16 @@ fn listed(answer: &Value) -> Vec<String> {
             ]
         })
         .collect();
-    table(
+    let mut lines = table(
         ["ID", "AGENT", "TOOL", "STATUS", "EXPIRES", "ARGUMENTS"],
         &rows,
-    )
+    );
+    let next = at(answer, "/next");
+    if !next.is_empty() {
+        lines.push(String::new());
+        lines.push(format!("there are older ones: --before {}", plain(&next)));
+    }
+    lines
 }
 
 fn shown(approval: &Value) -> Vec<String> {

@@ -7,6 +7,7 @@ use clap::Subcommand;
 use serde_json::Value;
 use serde_json::json;
 use toolgate_axum::native::Connector;
+use toolgate_core::catalog::Catalog;
 use toolgate_core::id::UpstreamId;
 use toolgate_core::policy;
 use toolgate_core::policy::PolicyError;
@@ -203,7 +204,7 @@ async fn check(out: &mut Out, file: &Path, config: Option<&Path>) -> Result<(), 
         Some(config) => config::check(config)?.connectors,
         None => Connector::ALL.to_vec(),
     };
-    let catalog = toolgate_axum::native::catalog(&connectors).await;
+    let catalog = catalog(&connectors).await?;
     let value = read_policy(file)?;
     match policy::parse_value(&value, &catalog) {
         Ok(policy) => {
@@ -240,7 +241,7 @@ async fn init(out: &mut Out, template: &str, upstreams: &[String]) -> Result<(),
             }
         }
     }
-    let catalog = toolgate_axum::native::catalog(&Connector::ALL).await;
+    let catalog = catalog(&Connector::ALL).await?;
     let document = policy::template(template, &ids, &catalog);
     let document = serde_json::to_value(document)
         .map_err(|_| Failure::unreachable("the policy cannot be written"))?;
@@ -263,4 +264,9 @@ fn explained(answer: &Value) -> Vec<String> {
         ));
     }
     lines
+}
+
+async fn catalog(connectors: &[Connector]) -> Result<Catalog, Failure> {
+    let catalog = toolgate_axum::native::catalog(connectors).await;
+    catalog.map_err(|error| Failure::unreachable(error.to_string()))
 }

@@ -45,7 +45,9 @@ impl Running {
         let process = process::Here::write(native.folder(), config)?;
         let signals = Signals::listen()
             .map_err(|_| Failure::unreachable("signals cannot be listened for"))?;
-        let live = Arc::new(native.live(settings).await);
+        let live = native.live(settings).await;
+        let live = live.map_err(|error| Failure::unreachable(error.to_string()))?;
+        let live = Arc::new(live);
         let server = Server::bind(listen, Limits::default()).await;
         let server = server.map_err(|error| {
             let why = words::why(&error);
@@ -93,17 +95,19 @@ impl Running {
                 drained = &mut served => break drained,
                 () = hangups.next() => {
                     let outcome = match reload() {
-                        Ok(settings) => {
-                            native.replace(&live, &settings).await;
-                            tracing::info!("the configuration is applied");
-                            Ok(())
-                        }
+                        Ok(settings) => native
+                            .replace(&live, &settings)
+                            .await
+                            .map_err(|error| Failure::refused(error.to_string())),
+                        Err(why) => Err(why),
+                    };
+                    match &outcome {
+                        Ok(()) => tracing::info!("the configuration is applied"),
                         Err(why) => {
                             let words = why.one_line();
                             tracing::warn!(why = words, "the configuration is not applied");
-                            Err(why)
                         }
-                    };
+                    }
                     process.tell(&outcome);
                 }
             }

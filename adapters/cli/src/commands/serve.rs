@@ -10,6 +10,7 @@ use toolgate_axum::native::Settings;
 use toolgate_axum::server::MetricsAccess;
 use toolgate_axum::sqlite::Durability;
 use toolgate_core::key::LEAST_CHOSEN_TOKEN;
+use toolgate_core::key::OperatorToken;
 
 use super::running;
 use super::running::Running;
@@ -125,7 +126,7 @@ fn fixed(old: &Config, new: &Config) -> Vec<&'static str> {
 fn settings(config: &Config, token: &str) -> Result<Settings, Failure> {
     let mut settings = Settings::new(running::owner(OWNER, token)?);
     settings.connectors.clone_from(&config.connectors);
-    settings.insecure = std::env::var(INSECURE_VARIABLE).is_ok_and(|value| value == "1");
+    settings.insecure = insecure()?;
     settings.public_url.clone_from(&config.public_url);
     settings.access = match (&config.metrics_token, &config.public_url) {
         (Some(token), _) => MetricsAccess::token(token).unwrap_or(MetricsAccess::Nobody),
@@ -136,15 +137,29 @@ fn settings(config: &Config, token: &str) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
+/// Whether the variable that lets the gate reach this machine over plain HTTP says so.
+fn insecure() -> Result<bool, Failure> {
+    let word = std::env::var(INSECURE_VARIABLE).unwrap_or_default();
+    match word.to_ascii_lowercase().as_str() {
+        "" | "0" | "false" => Ok(false),
+        "1" | "true" => {
+            tracing::warn!("a safeguard is off: {INSECURE_VARIABLE} is set");
+            Ok(true)
+        }
+        _ => Err(Failure::usage(format!(
+            "`{INSECURE_VARIABLE}` is `true` or `false`"
+        ))),
+    }
+}
+
 fn admin_token() -> Result<String, Failure> {
     let token = std::env::var(ADMIN_VARIABLE).unwrap_or_default();
-    let fits = token.len() >= LEAST_CHOSEN_TOKEN && token.bytes().all(|b| b.is_ascii_graphic());
-    if fits {
+    if OperatorToken::chosen(&token).is_some() {
         Ok(token)
     } else {
         Err(Failure::usage(format!(
             "`{ADMIN_VARIABLE}` must hold the first owner's token, {LEAST_CHOSEN_TOKEN} or more \
-             visible ASCII characters"
+             letters, digits and `-._~+/=`"
         )))
     }
 }

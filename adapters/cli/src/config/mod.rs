@@ -45,7 +45,7 @@ pub(crate) fn load(path: &Path) -> Result<Config, Failure> {
 
 /// Reads a file that another process serves by: the variables that it names are that process's.
 pub(crate) fn check(path: &Path) -> Result<Config, Failure> {
-    load_by(path, &|_| Some("*".repeat(LEAST_CHOSEN_TOKEN)))
+    load_by(path, &|_| Some("x".repeat(LEAST_CHOSEN_TOKEN)))
 }
 
 /// Where a file is, whatever folder is the current one. Its name stays as it is: it may be a link

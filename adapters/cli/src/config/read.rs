@@ -166,10 +166,10 @@ impl Reader<'_> {
                 }
             },
         };
-        let fits = token.len() >= LEAST_TOKEN && token.bytes().all(|b| b.is_ascii_graphic());
+        let fits = toolgate_core::key::OperatorToken::chosen(&token).is_some();
         if !fits {
             let message =
-                format!("`metricsToken` has {LEAST_TOKEN} or more visible ASCII characters");
+                format!("`metricsToken` has {LEAST_TOKEN} or more letters, digits and `-._~+/=`");
             self.fault(value.span(), &message);
         }
         fits.then_some(token)
