@@ -82,6 +82,18 @@ const HINTS: [&str; 4] = [
 /// Where annotations may otherwise have been read by mistake.
 const NO_HINTS: [&str; 2] = ["toolgate-core", "toolgate-mcp"];
 
+/// Crates of which two versions in one program do not fit together: a server of one is no server of
+/// the other.
+const SINGLE: [&str; 4] = ["rmcp", "rmcp-macros", "toolgate-core", "toolgate-mcp"];
+
+/// The lock files of the workspace and of the programs beside it.
+const LOCKS: [&str; 4] = [
+    "Cargo.lock",
+    "fuzz/Cargo.lock",
+    "tests/consumer/Cargo.lock",
+    "tests/rmcp-client/Cargo.lock",
+];
+
 /// Marks that no finished file bears.
 const MARKS: [&str; 4] = ["#[ignore", "#[should_panic", "// TODO", "// FIXME"];
 
@@ -114,6 +126,9 @@ pub(crate) fn check(shell: &Shell) -> Result<(), String> {
             breaches.extend(file.breaches());
             count += 1;
         }
+    }
+    for lock in LOCKS {
+        breaches.extend(doubles(lock, &spec::read(&shell.root().join(lock))?));
     }
     for breach in &breaches {
         println!("{breach}");
@@ -173,6 +188,18 @@ fn runtimes(package: &str, tree: &str) -> Vec<String> {
         .iter()
         .filter(|name| linked.contains(**name))
         .map(|name| format!("{package}: links {name}, so it knows a runtime"))
+        .collect()
+}
+
+/// Crates that a lock file holds in two versions and must not.
+fn doubles(lock: &str, text: &str) -> Vec<String> {
+    SINGLE
+        .iter()
+        .filter(|name| {
+            let line = format!("name = \"{name}\"");
+            text.lines().filter(|found| *found == line).count() > 1
+        })
+        .map(|name| format!("{lock}: two versions of {name}"))
         .collect()
 }
 
@@ -299,7 +326,15 @@ mod tests {
         assert_eq!(runtimes("toolgate-core", tree).len(), 1);
     }
 
-    // spec: XA-03
+    // spec: IT-02
+    #[test]
+    fn two_versions_of_the_protocol_library_are_found() {
+        let one = "[[package]]\nname = \"rmcp\"\nversion = \"3.0.0\"\n";
+        assert_eq!(doubles("Cargo.lock", one).len(), 0);
+        assert_eq!(doubles("Cargo.lock", &format!("{one}{one}")).len(), 1);
+    }
+
+    // spec: XA-03 IT-05
     #[test]
     fn a_clock_is_found_in_code_but_not_in_comments_or_tests() {
         let text = "let a = std::time::Instant::now();\n";

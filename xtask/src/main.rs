@@ -28,6 +28,7 @@ commands:
   spec                    compare docs/spec with the tests that it names
   house                   check the rules that the compiler does not know
   clients                 drive the built binary with the official MCP clients
+  bench [--quick]         measure the gate beside a proxy that enforces nothing
   help                    this text
 
 `test --full` adds the long tier: every feature alone, many more property cases, and each fuzz target
@@ -41,6 +42,16 @@ fn main() -> ExitCode {
     let chosen = match args.as_slice() {
         ["test", rest @ ..] => suites::chosen(rest),
         [name @ ("spec" | "house" | "clients")] => suites::chosen(&[name]),
+        ["bench", rest @ ..] => {
+            let line = format!("cargo run --release --package bench -- {}", rest.join(" "));
+            return match shell.run(line.trim_end_matches([' ', '-'])) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    println!("bench: {error}");
+                    ExitCode::FAILURE
+                }
+            };
+        }
         ["help" | "--help" | "-h"] | [] => {
             println!("{HELP}");
             return ExitCode::SUCCESS;

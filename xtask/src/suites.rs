@@ -45,7 +45,7 @@ enum Tier {
     Full,
 }
 
-const ALL: [Suite; 14] = [
+const ALL: [Suite; 15] = [
     Suite {
         name: "fmt",
         about: "formatting",
@@ -93,6 +93,12 @@ const ALL: [Suite; 14] = [
         about: "rustdoc, warnings denied",
         tier: Tier::Always,
         check: docs,
+    },
+    Suite {
+        name: "consumer",
+        about: "a program outside the workspace against the crates",
+        tier: Tier::Always,
+        check: consumer,
     },
     Suite {
         name: "clients",
@@ -274,6 +280,14 @@ fn docs(shell: &Shell) -> Result<(), String> {
     shell.run_with(&line, &[("RUSTDOCFLAGS", "-Dwarnings")])
 }
 
+/// Builds as an author of a server does: with a workspace and a lock file of its own.
+fn consumer(shell: &Shell) -> Result<(), String> {
+    let target = Workspace::read(shell)?.target.join("consumer");
+    let target = target.to_string_lossy().into_owned();
+    let line = "cargo check --locked --manifest-path tests/consumer/Cargo.toml";
+    shell.run_with(line, &[("CARGO_TARGET_DIR", &target)])
+}
+
 fn features(shell: &Shell) -> Result<(), String> {
     let workspace = Workspace::read(shell)?;
     for package in workspace
@@ -312,6 +326,12 @@ mod tests {
         assert_eq!(names(&["long"]), ["long"]);
         assert_eq!(names(&["spec", "fmt"]), ["fmt", "spec"]);
         assert!(chosen(&["nope"]).is_err_and(|error| error.contains("`nope`")));
+    }
+
+    // spec: IT-08
+    #[test]
+    fn a_program_outside_the_workspace_is_built_each_time() {
+        assert!(names(&[]).contains(&"consumer"));
     }
 
     #[test]

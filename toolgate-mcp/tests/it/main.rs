@@ -9,6 +9,8 @@
 
 mod gateway;
 mod host;
+mod naive;
 mod store;
 mod trouble;
+mod unsteady;
 mod wire;
