@@ -132,7 +132,7 @@ async fn one_reason_at_a_time_in_the_order_of_the_path() {
     assert_eq!(host.desk.made(), 0);
 }
 
-// spec: AU-06
+// spec: AU-06 F04
 #[tokio::test]
 async fn what_cannot_be_written_down_is_neither_done_nor_disclosed() {
     let host = Host::new().await;
