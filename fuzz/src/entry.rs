@@ -132,6 +132,11 @@ fn change(rows: &mut Vec<(u64, Vec<u8>, Hash)>, what: u8, at: usize) {
                 *byte ^= 1;
             }
         }
+        b'f' => {
+            let text = String::from_utf8_lossy(&rows[at].1).replace(r#""n":1"#, r#""n":2"#);
+            rows[at].1 = text.into_bytes();
+            rows[at].2 = Hash::leaf(&rows[at].1);
+        }
         b'h' => rows[at].2 = Hash::leaf(&rows[at].1),
         b'n' => {
             for (seq, row) in (1_u64..).zip(rows.iter_mut()) {

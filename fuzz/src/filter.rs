@@ -70,7 +70,16 @@ fn of_text(text: &str, settings: &Settings) {
         assert_eq!(cleaned.value, text, "what has no finding stays");
     }
     let _ = notes(&cleaned.findings);
+    let planted = format!("{text}\n{KEY}\n");
+    let cleaned = clean_text(&planted, settings).value;
+    assert!(
+        !cleaned.contains(&format!("\n{KEY}\n")),
+        "a key stays after {text:?}"
+    );
 }
+
+/// What every text before it must leave to be found.
+const KEY: &str = "AKIAIOSFODNN7EXAMPLE";
 
 fn of_value(value: &Value, settings: &Settings) {
     for clean in [clean_result, clean_value] {
