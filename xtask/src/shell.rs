@@ -53,7 +53,13 @@ impl Shell {
     pub(crate) fn run_with(&self, line: &str, env: &[(&str, &str)]) -> Result<(), String> {
         let shown: Vec<String> = env
             .iter()
-            .map(|(name, value)| format!("{name}={value} "))
+            .map(|(name, value)| {
+                if value.contains(' ') {
+                    format!("{name}='{value}' ")
+                } else {
+                    format!("{name}={value} ")
+                }
+            })
             .collect();
         println!("$ {}{line}", shown.concat());
         let mut command = self.command(line);
