@@ -137,8 +137,18 @@ impl<S: ServerHandler> Upstream for InProcess<S> {
 
     async fn tools(&self) -> Result<Listing, UpstreamError> {
         let peer = self.peer().await?;
-        let tools = peer.list_all_tools().await;
-        let tools = tools.map_err(|_| UpstreamError::not_made("the server lists no tools"))?;
+        let tools = match peer.list_all_tools().await {
+            Ok(tools) => tools,
+            // A server without the capability has none.
+            Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+                Vec::new()
+            }
+            Err(_) => {
+                return Err(UpstreamError::not_made(
+                    "the server does not list its tools",
+                ));
+            }
+        };
         let definitions = tools.iter().map(serde_json::to_string).collect();
         let definitions: Result<Vec<String>, _> = definitions;
         Ok(Listing {

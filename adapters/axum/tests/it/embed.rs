@@ -220,6 +220,18 @@ async fn an_agent_keeps_its_name_and_gets_the_policy_of_the_program() {
     }
 }
 
+#[derive(Debug, Clone)]
+struct Empty;
+
+impl ServerHandler for Empty {}
+
+#[tokio::test]
+async fn a_server_without_tools_has_none() {
+    let empty = Embedding::memory().server("empty", Empty).unwrap();
+    let gate = empty.open().await.unwrap();
+    assert_eq!(gate.gate().catalog().iter().count(), 0);
+}
+
 #[tokio::test]
 async fn what_cannot_be_embedded_says_why() {
     let twice = Embedding::memory()
