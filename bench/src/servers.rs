@@ -97,7 +97,7 @@ async fn gate(address: SocketAddr, folder: &Path, durability: Durability) -> Out
     let embedding = Embedding::over(store.clone(), store.clone(), store);
     let gate = embedding.upstream(Arc::new(Reader::new()?))?.open().await?;
     let agent = gate.agent("bench", POLICY).await?;
-    let key = gate.key(&agent).await?;
+    let key = gate.new_key(&agent).await?;
     std::fs::write(folder.join(KEY), key.reveal())?;
     gate.http(address).await?;
     Ok(())

@@ -116,11 +116,8 @@ fn pass(pieces: &mut [Piece], look: Look) -> bool {
         }
     }
     for piece in pieces.iter_mut() {
-        let (orders, removals): (Vec<Hit>, Vec<Hit>) = piece
-            .hits
-            .drain(..)
-            .partition(|hit| hit.rule.kind() == Kind::Injection);
-        piece.hits = removals;
+        let is_order = |hit: &mut Hit| hit.rule.kind() == Kind::Injection;
+        let orders: Vec<Hit> = piece.hits.extract_if(.., is_order).collect();
         for hit in orders {
             piece.note(hit.rule, &hit.span);
         }

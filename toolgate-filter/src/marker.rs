@@ -44,6 +44,11 @@ pub(crate) fn of(word: &str) -> String {
     marker
 }
 
+/// The length of the marker with `word` in it, in bytes.
+pub(crate) const fn length(word: &str) -> usize {
+    OPEN.len() + word.len() + 1
+}
+
 /// Writes the marker with `word` in it.
 pub(crate) fn push(out: &mut String, word: &str) {
     out.push_str(OPEN);

@@ -21,6 +21,14 @@ pub(crate) enum With {
 }
 
 impl With {
+    /// Its length in bytes.
+    const fn length(self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Marker(word) => marker::length(word),
+        }
+    }
+
     /// Whether nothing does.
     pub(crate) const fn is_empty(self) -> bool {
         matches!(self, Self::Text(text) if text.is_empty())
@@ -70,7 +78,8 @@ impl Trace {
 
 /// Applies edits that are sorted and do not overlap.
 pub(crate) fn apply(text: &str, edits: Vec<Edit>) -> (String, Trace) {
-    let mut out = String::with_capacity(text.len());
+    let more: usize = edits.iter().map(|edit| edit.with.length()).sum();
+    let mut out = String::with_capacity(text.len() + more);
     let mut parts = Vec::with_capacity(edits.len() * 2 + 1);
     let mut done = 0;
     let copy = |out: &mut String, parts: &mut Vec<Part>, src: Range<usize>| {

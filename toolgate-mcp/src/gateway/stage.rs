@@ -61,7 +61,10 @@ impl Cleared {
         principal: &PrincipalId,
     ) -> Option<Self> {
         let claim = approval.claim.as_ref().filter(|claim| claim.call == call)?;
-        let arguments = serde_json::from_str(approval.args.as_deref()?).ok()?;
+        // What runs is read as strictly as what was judged.
+        let Value::Object(arguments) = json::parse_strict(approval.args.as_deref()?).ok()? else {
+            return None;
+        };
         Some(Self {
             upstream: approval.upstream.clone(),
             call: ToolCall::new(call, principal.clone(), approval.wire.clone(), arguments),

@@ -162,7 +162,16 @@ impl<S: ServerHandler> Upstream for InProcess<S> {
         let peer = self.peer().await?;
         let params = CallToolRequestParams::new(call.tool.as_str().to_owned())
             .with_arguments(call.arguments);
-        let response = peer.call_tool_once(params).await.map_err(|e| failed(&e))?;
+        let response = match peer.call_tool_once(params).await {
+            Ok(response) => response,
+            // An error of the protocol is what the tool says of its failure: it is the program's
+            // own, and passes the filter as any other text.
+            Err(ServiceError::McpError(error)) if error.code != ErrorCode::METHOD_NOT_FOUND => {
+                let text = json!({"type": "text", "text": error.message});
+                return Ok(json!({"content": [text], "isError": true}));
+            }
+            Err(error) => return Err(failed(&error)),
+        };
         let answer = match response {
             CallToolResponse::Complete(result) => serde_json::to_value(result),
             CallToolResponse::InputRequired(_) => Ok(json!({"resultType": "input_required"})),
@@ -172,15 +181,11 @@ impl<S: ServerHandler> Upstream for InProcess<S> {
     }
 }
 
-/// The server's own words stay where they are: they were not filtered.
 fn failed(error: &ServiceError) -> UpstreamError {
     match error {
-        ServiceError::McpError(error)
-            if [ErrorCode::INVALID_PARAMS, ErrorCode::METHOD_NOT_FOUND].contains(&error.code) =>
-        {
-            UpstreamError::not_made("the server refuses the call").with_retry(Retry::Fixed)
+        ServiceError::McpError(_) => {
+            UpstreamError::not_made("the server has no tools").with_retry(Retry::Fixed)
         }
-        ServiceError::McpError(_) => UpstreamError::unknown("the server answers with an error"),
         ServiceError::TransportSend(_) => {
             UpstreamError::not_made("the server in this process ended")
         }

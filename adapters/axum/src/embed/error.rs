@@ -5,12 +5,15 @@ use std::fmt;
 
 use toolgate_core::id::UpstreamId;
 use toolgate_core::policy::PolicyError;
+use toolgate_mcp::gateway::DecideError;
 use toolgate_mcp::gateway::OperateError;
 
 /// Why a gate was not embedded, or an agent not made.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum EmbedError {
+    /// The request was not answered.
+    Decide(DecideError),
     /// A name is not in its form, or is taken; and why.
     Name(String, String),
     /// The policy is not accepted, with everything that is wrong with it.
@@ -34,6 +37,7 @@ impl EmbedError {
 impl fmt::Display for EmbedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Decide(error) => error.fmt(f),
             Self::Name(name, why) => write!(f, "`{name}` {why}"),
             Self::Policy(errors) => {
                 f.write_str("the policy is not accepted")?;
@@ -53,9 +57,16 @@ impl fmt::Display for EmbedError {
 impl Error for EmbedError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
+            Self::Decide(error) => Some(error),
             Self::Store(source) => Some(source.as_ref()),
             _ => None,
         }
+    }
+}
+
+impl From<DecideError> for EmbedError {
+    fn from(error: DecideError) -> Self {
+        Self::Decide(error)
     }
 }
 

@@ -35,6 +35,9 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+use toolgate_core::approval::Approval;
+use toolgate_core::approval::ApprovalId;
+use toolgate_core::approval::Status;
 use toolgate_core::id::OperatorName;
 use toolgate_core::id::PrincipalId;
 use toolgate_core::key::AgentKey;
@@ -48,6 +51,7 @@ use toolgate_mcp::gateway::INSTRUCTIONS;
 use toolgate_mcp::gateway::Parts;
 use toolgate_mcp::ports::Unwatched;
 use toolgate_mcp::rmcp::ServerHandler;
+use toolgate_mcp::store::ApprovalQuery;
 use toolgate_mcp::store::Clock;
 use toolgate_mcp::store::Directory;
 use toolgate_mcp::store::Ledger;
@@ -164,7 +168,7 @@ impl Embedding {
     }
 
     /// Opens the admin API of [`Embedded::http`] to an owner with this token. Without one it is
-    /// closed, and requests are decided by [`Gate::decide`] alone.
+    /// closed, and requests are decided by [`Embedded::decide`] alone.
     ///
     /// # Errors
     /// [`EmbedError::Name`] if it is no name of an operator, or the token has fewer than 24
@@ -313,11 +317,44 @@ impl Embedded {
         }
     }
 
-    /// A new key of an agent, for [`Embedded::http`]; it is shown this once.
+    /// What waits for a person, newest first, at most 500.
+    ///
+    /// # Errors
+    /// [`EmbedError::Store`] if the store does not answer.
+    pub async fn pending(&self) -> Result<Vec<Approval>, EmbedError> {
+        let query = ApprovalQuery {
+            principal: None,
+            status: Some(Status::Pending),
+            before: None,
+            limit: 500,
+        };
+        let found = self.gate.ledger().approvals(&query).await;
+        let found = found.map_err(EmbedError::store)?;
+        Ok(found.into_iter().map(|(_, approval)| approval).collect())
+    }
+
+    /// Answers a request in a person's name. A yes makes the call at once, and this waits for its
+    /// outcome.
+    ///
+    /// # Errors
+    /// [`EmbedError::Decide`] if it was decided before or is none of this gate.
+    pub async fn decide(
+        &self,
+        id: &ApprovalId,
+        approved: bool,
+        by: &str,
+    ) -> Result<Approval, EmbedError> {
+        let by = operator(by)?;
+        let decided = self.gate.decide(id, approved, &by, None).await?;
+        Ok(decided.approval)
+    }
+
+    /// Makes a new key of an agent, for [`Embedded::http`]; it is shown this once, and older ones
+    /// stay good.
     ///
     /// # Errors
     /// [`EmbedError`] if there is no such agent, or the store does not answer.
-    pub async fn key(&self, agent: &PrincipalId) -> Result<AgentKey, EmbedError> {
+    pub async fn new_key(&self, agent: &PrincipalId) -> Result<AgentKey, EmbedError> {
         let by = operator(HOST)?;
         Ok(self.gate.create_key(agent, None, &by).await?.key)
     }

@@ -20,7 +20,6 @@ use tokio::io::AsyncWriteExt as _;
 use toolgate_axum::embed::EmbedError;
 use toolgate_axum::embed::Embedded;
 use toolgate_axum::embed::Embedding;
-use toolgate_core::approval::ApprovalId;
 use toolgate_core::approval::Status;
 use toolgate_core::id::PrincipalId;
 
@@ -134,8 +133,13 @@ async fn the_tools_of_a_server_are_called_through_the_whole_path() {
         answers[3]["result"]["structuredContent"]["status"],
         "pending_approval"
     );
-    let failed = answers[4]["result"].to_string();
-    assert!(failed.contains("upstream_unavailable") && !failed.contains("hunter2"));
+    let failed = &answers[4]["result"];
+    assert_eq!(failed["isError"], true);
+    let said = failed["content"][0]["text"].as_str().unwrap();
+    assert!(
+        said.contains("the password is [redacted:password]"),
+        "{said}"
+    );
     assert_eq!(answers[5]["error"]["code"], -32602);
     let invalid = &answers[6]["result"]["_meta"]["toolgate/outcome"];
     assert_eq!(invalid["code"], "arguments_invalid");
@@ -152,12 +156,17 @@ async fn what_is_approved_is_called_while_no_request_is_in_flight() {
         let (gate, agent) = opened(embedding, notes.clone()).await;
         let write = call(1, "write", &json!({"text": "a"}));
         let answers = lines(&gate, &agent, std::slice::from_ref(&write)).await;
-        let id = answers[0]["result"]["structuredContent"]["id"].as_str();
-        let id = ApprovalId::parse(id.unwrap()).unwrap();
+        let id = answers[0]["result"]["structuredContent"]["id"].clone();
         assert_eq!(notes.written.load(Ordering::SeqCst), 0);
-        let by = "ann".parse().unwrap();
-        let decided = gate.gate().decide(&id, true, &by, None).await.unwrap();
-        assert_eq!(decided.approval.status, Status::Applied);
+        let pending = gate.pending().await.unwrap();
+        let [request] = pending.as_slice() else {
+            panic!("not one request");
+        };
+        assert_eq!(request.id.as_str(), id);
+        let decided = gate.decide(&request.id, true, "ann").await.unwrap();
+        assert_eq!(decided.status, Status::Applied);
+        let again = gate.decide(&request.id, false, "ann").await;
+        assert!(matches!(again, Err(EmbedError::Decide(_))));
         assert_eq!(notes.written.load(Ordering::SeqCst), 1);
         let again = lines(&gate, &agent, &[write]).await;
         let text = again[0]["result"]["content"][0]["text"].as_str().unwrap();
