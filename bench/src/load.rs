@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 use tokio::task::LocalSet;
 use tokio::time::Instant;
 
@@ -52,10 +53,7 @@ pub(crate) fn count(number: usize) -> f64 {
 
 /// Calls one after the other on each connection, for that long.
 pub(crate) async fn closed(server: &Server, connections: usize, time: Duration) -> Outcome<Times> {
-    let mut clients = Vec::new();
-    for _ in 0..connections {
-        clients.push(Client::connect(server).await?);
-    }
+    let clients = Client::many(server, connections).await?;
     let warm = time / 5;
     let local = LocalSet::new();
     let began = Instant::now();
@@ -75,22 +73,14 @@ pub(crate) async fn closed(server: &Server, connections: usize, time: Duration) 
             })
         })
         .collect();
-    local.await;
-    let mut all = Vec::new();
-    for handle in handles {
-        all.extend(handle.await??);
-    }
-    Ok(Times::of(all, time))
+    ended(local, handles, time).await
 }
 
 /// Calls at a steady rate over 16 connections. A call's time counts from when it was due, so that a
 /// server that falls behind cannot hide it.
 pub(crate) async fn steady(server: &Server, rate: u32, time: Duration) -> Outcome<Times> {
-    const CONNECTIONS: u32 = 16;
-    let mut clients = Vec::new();
-    for _ in 0..CONNECTIONS {
-        clients.push(Client::connect(server).await?);
-    }
+    const CONNECTIONS: u16 = 16;
+    let clients = Client::many(server, CONNECTIONS.into()).await?;
     let local = LocalSet::new();
     let began = Instant::now();
     let gap = Duration::from_secs(1) / rate;
@@ -104,12 +94,21 @@ pub(crate) async fn steady(server: &Server, rate: u32, time: Duration) -> Outcom
                     sleep_until(due).await;
                     client.call().await?;
                     took.push(due.elapsed());
-                    due += gap * CONNECTIONS;
+                    due += gap * u32::from(CONNECTIONS);
                 }
                 Outcome::Ok(took)
             })
         })
         .collect();
+    ended(local, handles, time).await
+}
+
+/// The times of all clients, once they have ended.
+async fn ended(
+    local: LocalSet,
+    handles: Vec<JoinHandle<Outcome<Vec<Duration>>>>,
+    time: Duration,
+) -> Outcome<Times> {
     local.await;
     let mut all = Vec::new();
     for handle in handles {
@@ -135,6 +134,14 @@ struct Client {
 }
 
 impl Client {
+    async fn many(server: &Server, connections: usize) -> Outcome<Vec<Self>> {
+        let mut clients = Vec::new();
+        for _ in 0..connections {
+            clients.push(Self::connect(server).await?);
+        }
+        Ok(clients)
+    }
+
     async fn connect(server: &Server) -> Outcome<Self> {
         let stream = TcpStream::connect(server.address).await?;
         stream.set_nodelay(true)?;

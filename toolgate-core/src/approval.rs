@@ -397,6 +397,17 @@ impl Approval {
         }
     }
 
+    /// Whether a yes would make the call: it waits for a person, or it was not made and what it
+    /// would send is still kept.
+    #[must_use]
+    pub fn may_be_made(&self, now: Timestamp) -> bool {
+        match self.status {
+            Status::Pending => now < self.expires_at,
+            Status::Failed => self.args.is_some(),
+            _ => false,
+        }
+    }
+
     /// When a sweep has something to do with it: close its window, its lapsed claim or its time for
     /// another try, or drop it. Nothing if never.
     #[must_use]

@@ -40,22 +40,12 @@ pub(crate) fn standing(ctx: &Ctx<'_>, approval: &Approval) -> Status {
     approval.status
 }
 
-/// Whether a yes would make the call now: it waits, or it was not made and may be tried again.
-fn may_run(ctx: &Ctx<'_>, approval: &Approval) -> bool {
-    match standing(ctx, approval) {
-        Status::Pending => true,
-        Status::Failed => approval.args.is_some(),
-        _ => false,
-    }
-}
-
 /// The arguments that this operator sees: in full for those who decide while a yes would send them,
 /// redacted for everybody else and ever after.
 fn args(ctx: &Ctx<'_>, approval: &Approval) -> Value {
-    let clear = approval
-        .args
-        .as_deref()
-        .filter(|_| ctx.operator.role.may_change() && may_run(ctx, approval));
+    let clear = approval.args.as_deref().filter(|_| {
+        ctx.operator.role.may_change() && approval.may_be_made(ctx.app.gate.ledger().now())
+    });
     clear
         .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_else(|| approval.redacted.clone())
@@ -237,7 +227,7 @@ async fn prompted(
 async fn same_view(ctx: &Ctx<'_>, id: &ApprovalId, viewed: &str) -> Result<(), Problem> {
     let (principal, approval) = find(ctx, id).await?;
     let now = prompted(ctx, &principal, &approval).await?;
-    if may_run(ctx, &approval) && now.digest.to_string() != viewed {
+    if approval.may_be_made(ctx.app.gate.ledger().now()) && now.digest.to_string() != viewed {
         return Err(Problem::conflict(
             "`viewedDigest` is not that of the request as it is shown",
         ));

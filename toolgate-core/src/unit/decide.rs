@@ -39,8 +39,8 @@ pub(super) fn decide(mut draft: Draft, loaded: &Loaded, decide: &Decide) -> Step
         return draft.end(Outcome::Decided(Box::new(ended)));
     }
     let closed = sweep::close_if_overdue(&mut draft, &mut approval);
-    let retried = approval.status == Status::Failed && decide.approved && approval.args.is_some();
-    if approval.status != Status::Pending && !retried {
+    let retried = approval.status == Status::Failed;
+    if !approval.may_be_made(draft.now) || retried && !decide.approved {
         let conflict = Outcome::Conflict(Box::new(approval));
         return if closed {
             draft.end(conflict)

@@ -1,7 +1,6 @@
 //! A server of the `rmcp` SDK in the same process, as a source of tools.
 
 use std::fmt;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::future::join;
@@ -191,12 +190,4 @@ fn failed(error: &ServiceError) -> UpstreamError {
         }
         _ => UpstreamError::unknown("the server does not answer"),
     }
-}
-
-/// A source of tools that is an `rmcp` server in this process.
-///
-/// # Errors
-/// [`IdError`] if that is no id of a source.
-pub fn in_process<S: ServerHandler>(id: &str, server: S) -> Result<Arc<dyn Upstream>, IdError> {
-    Ok(Arc::new(InProcess::new(id, server)?))
 }

@@ -24,8 +24,6 @@ use toolgate_filter::Settings;
 
 #[cfg(feature = "rmcp")]
 pub use in_process::InProcess;
-#[cfg(feature = "rmcp")]
-pub use in_process::in_process;
 
 /// A source's tools as it lists them right now.
 #[derive(Debug, Clone, Default)]

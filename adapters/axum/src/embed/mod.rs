@@ -58,8 +58,8 @@ use toolgate_mcp::store::Ledger;
 use toolgate_mcp::store::Operator;
 use toolgate_mcp::store::Role;
 use toolgate_mcp::store::memory::MemoryStore;
+use toolgate_mcp::upstream::InProcess;
 use toolgate_mcp::upstream::Upstream;
-use toolgate_mcp::upstream::in_process;
 use toolgate_mcp::wire::Face;
 use toolgate_mcp::wire::HostRules;
 
@@ -150,8 +150,8 @@ impl Embedding {
     /// # Errors
     /// [`EmbedError::Name`] if that is no id of a source, or is taken.
     pub fn server<S: ServerHandler>(self, id: &str, server: S) -> Result<Self, EmbedError> {
-        let upstream = in_process(id, server).map_err(|rule| EmbedError::name(id, rule))?;
-        self.upstream(upstream)
+        let upstream = InProcess::new(id, server).map_err(|rule| EmbedError::name(id, rule))?;
+        self.upstream(Arc::new(upstream))
     }
 
     /// Puts the gate before another source of tools.

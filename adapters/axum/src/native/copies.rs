@@ -10,8 +10,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use rusqlite::OpenFlags;
-use rusqlite::backup::Backup;
 use toolgate_core::id::PrincipalId;
 use toolgate_core::unit::Event;
 use toolgate_mcp::store::LedgerExt as _;
@@ -145,7 +143,7 @@ pub struct Restored {
 /// # Errors
 /// [`OpenError`] if there is no store, or the file exists or cannot be written.
 pub fn backup(data: &Path, to: &Path) -> Result<(), OpenError> {
-    copy(&data.join(DATABASE), to)
+    sqlite::copy(&data.join(DATABASE), to)
 }
 
 /// Puts a copy in the place of the store of a data folder over which no gate runs, and writes
@@ -221,10 +219,10 @@ impl Unpacked {
             .any(|end| beside(from, end).exists())
         {
             // It is in use, or was left in the middle of something: its file is not all of it.
-            self::copy(from, &copy)?;
+            sqlite::copy(from, &copy)?;
         } else {
             let mut whole = File::open(from).map_err(CopyError::Unreadable)?;
-            io::copy(&mut whole, &mut create(&copy)?)?;
+            io::copy(&mut whole, &mut sqlite::create(&copy)?)?;
         }
         examine(&unpacked.folder)?;
         let place = data.join(DATABASE);
@@ -375,39 +373,4 @@ fn free_name(data: &Path) -> PathBuf {
         }
         number = number.saturating_add(1);
     }
-}
-
-/// Copies a database that may be in use to a file that must not exist, all of it or nothing.
-fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
-    let from = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    drop(create(to)?);
-    let copied = fill(&from, to);
-    if copied.is_err() {
-        fs::remove_file(to).ok();
-    }
-    copied
-}
-
-/// Makes a file that nobody else can read.
-fn create(path: &Path) -> Result<File, OpenError> {
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => OpenError::Exists,
-        _ => OpenError::Folder(error),
-    })
-}
-
-fn fill(from: &Connection, to: &Path) -> Result<(), OpenError> {
-    let mut copy = Connection::open(to)?;
-    let backup = Backup::new(from, &mut copy)?;
-    // In one step: a copy in parts begins anew with every write beside it, and may never end.
-    backup.run_to_completion(i32::MAX, std::time::Duration::from_millis(50), None)?;
-    drop(backup);
-    copy.close().map_err(|(_, error)| error)?;
-    File::open(to)
-        .and_then(|file| file.sync_all())
-        .map_err(OpenError::Folder)
 }

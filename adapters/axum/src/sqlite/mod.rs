@@ -65,6 +65,19 @@ pub struct SqliteStore {
     lock: Mutex<Option<File>>,
 }
 
+/// Copies a database that may be in use to a file that must not exist, all of it or nothing.
+#[cfg(feature = "native")]
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
+    let from = Connection::open_with_flags(from, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    schema::copy(&from, to)
+}
+
+/// Makes a file that nobody else can read, and that must not exist.
+#[cfg(feature = "native")]
+pub(crate) fn create(path: &Path) -> Result<File, OpenError> {
+    schema::create(path)
+}
+
 impl toolgate_http::Health for SqliteStore {
     fn is_ready(&self) -> bool {
         self.health() == Health::Ok

@@ -112,20 +112,24 @@ pub(super) fn check(connection: &Connection) -> Result<(), OpenError> {
 
 /// Copies a database that may be in use to a file that must not exist, all of it or nothing.
 pub(super) fn copy(from: &Connection, to: &Path) -> Result<(), OpenError> {
-    let mut options = fs::File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let made = options.open(to).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => OpenError::Exists,
-        _ => OpenError::Folder(error),
-    })?;
-    drop(made);
+    drop(create(to)?);
     let copied = fill(from, to);
     if copied.is_err() {
         fs::remove_file(to).ok();
     }
     copied
+}
+
+/// Makes a file that nobody else can read, and that must not exist.
+pub(super) fn create(path: &Path) -> Result<fs::File, OpenError> {
+    let mut options = fs::File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => OpenError::Exists,
+        _ => OpenError::Folder(error),
+    })
 }
 
 /// Copies all pages in one step: between two of them a writer would let the copy begin again,
