@@ -22,6 +22,7 @@ use crate::id::UpstreamId;
 use crate::id::WireName;
 use crate::policy::Approvers;
 use crate::policy::Limits;
+use crate::verdict::Decision;
 use crate::verdict::Verdict;
 
 /// One change of a unit. It crosses a wire on Workers, so it is data.
@@ -96,6 +97,10 @@ impl Move {
     #[must_use]
     pub fn needs(&self) -> Needs<'_> {
         match self {
+            // A call that may run at once asks nobody, so no request answers it.
+            Self::Admit(admit) if admit.verdict.decision == Decision::Run => {
+                Needs::Call(&admit.call)
+            }
             Self::Admit(admit) => {
                 Needs::Request(admit.subject.as_ref().map(|s| &s.request), &admit.call)
             }

@@ -1,5 +1,7 @@
 //! The one step: rows and a move in, an outcome, changes and events out.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -62,7 +64,7 @@ pub struct Running {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Loaded {
     /// The head; none if there is no such principal.
-    pub head: Option<Head>,
+    pub head: Option<Arc<Head>>,
     /// The approval that was named, or the latest generation of the request.
     pub approval: Option<Approval>,
     /// The running call.
@@ -173,7 +175,7 @@ pub(super) struct Draft {
 
 impl Draft {
     fn new(head: &Head, stamp: Timestamp) -> Self {
-        let mut head = head.clone();
+        let mut head = Head::clone(head);
         head.at = head.at.max(stamp);
         Self {
             now: head.at,

@@ -171,7 +171,7 @@ proptest! {
             } else {
                 Move::Revive { by }
             };
-            let loaded = Loaded { head: Some(head.clone()), ..Loaded::default() };
+            let loaded = Loaded { head: Some(head.clone().into()), ..Loaded::default() };
             let done = step(&id, &loaded, &asked, Timestamp::from_millis(clock));
             prop_assert_eq!(done.outcome, Outcome::Done);
             let next = done.changes.head.unwrap();

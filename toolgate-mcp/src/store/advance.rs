@@ -59,7 +59,7 @@ pub fn advance(
         .changes
         .head
         .as_ref()
-        .or(loaded.head.as_ref())
+        .or(loaded.head.as_deref())
         .map_or(stamp, |head| head.at.max(stamp));
     let chain_id = ChainId::new(id.as_str()).map_err(StoreError::corrupt)?;
     let mut head = *chain;

@@ -91,7 +91,7 @@ impl MemoryStore {
 impl Unit {
     fn load(&self, asked: &Move, now: Timestamp) -> Loaded {
         let mut loaded = Loaded {
-            head: self.head.as_deref().cloned(),
+            head: self.head.clone(),
             ..Loaded::default()
         };
         match asked.needs() {

@@ -1,5 +1,6 @@
 //! The role that keeps units.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -171,7 +172,11 @@ impl Ledger for SqliteStore {
                 .map(|row| PrincipalId::new(row.map_err(store_error)?).map_err(StoreError::corrupt))
                 .collect()
         };
-        self.readers.read(read).await
+        let mut overdue: Vec<PrincipalId> = self.readers.read(read).await?;
+        let known: HashSet<_> = overdue.iter().cloned().collect();
+        let young = self.writer.overdue().into_iter();
+        overdue.extend(young.filter(|id| !known.contains(id)));
+        Ok(overdue)
     }
 }
 

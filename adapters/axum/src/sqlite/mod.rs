@@ -1,7 +1,8 @@
 //! Units, directory and records in one SQLite file.
 //!
-//! One thread writes, for all principals: it takes every move that waits, works them out in one
-//! transaction, and answers when the transaction is durable. Readers are beside it.
+//! One thread writes, for all principals: it takes every move that waits into one transaction, and
+//! answers when the transaction is durable. Reads and their record are worked out in memory by
+//! whoever asks ([`stage`]), everything else by that thread. Readers are beside it.
 //!
 //! What may be wrong, and why that is safe: an answer of "unavailable" may belong to a move that
 //! was persisted; moves are idempotent by call id and fence, so asking again is harmless. An
@@ -15,6 +16,8 @@ mod readers;
 mod records;
 mod rows;
 mod schema;
+mod stage;
+mod thread;
 mod writer;
 
 use std::fs::File;
@@ -25,6 +28,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use toolgate_mcp::store::Clock;
 use toolgate_mcp::store::StoreError;
 
@@ -183,8 +187,10 @@ fn configure(connection: &Connection) -> Result<(), OpenError> {
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    connection.busy_timeout(writer::BUSY)?;
+    connection.busy_timeout(thread::BUSY)?;
     connection.set_prepared_statement_cache_capacity(64);
+    // Plans do not hang on the values that are asked for, so statements are prepared once.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(())
 }
 

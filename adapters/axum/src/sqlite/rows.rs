@@ -8,30 +8,34 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toolgate_audit::ChainId;
 use toolgate_audit::Hash;
+use toolgate_audit::Row as Entry;
 use toolgate_core::approval::Approval;
+use toolgate_core::id::CallId;
 use toolgate_core::id::PrincipalId;
 use toolgate_core::time::Timestamp;
 use toolgate_core::unit::CallChange;
-use toolgate_core::unit::Head;
+use toolgate_core::unit::Changes;
 use toolgate_core::unit::Loaded;
 use toolgate_core::unit::Move;
 use toolgate_core::unit::Needs;
 use toolgate_core::unit::Running;
-use toolgate_mcp::store::Advance;
 use toolgate_mcp::store::Filed;
 use toolgate_mcp::store::Position;
 use toolgate_mcp::store::StoreError;
 
 use super::error::store_error;
+use super::stage::Saved;
+use super::stage::Unit;
+use super::stage::Write;
 
 /// How many overdue rows a sweep takes at once.
-const MOST_DUE: i64 = 256;
+const MOST_DUE: usize = 256;
 
-/// A unit's head and the head of its chain.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Unit {
-    pub(super) head: Option<Head>,
-    pub(super) chain: toolgate_audit::Head,
+/// Entries to append to a unit's chain, with the salts of their commitments.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    pub(super) rows: Vec<Entry>,
+    pub(super) salts: Vec<(u64, String)>,
 }
 
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
@@ -57,7 +61,7 @@ pub(super) fn hash(bytes: &[u8]) -> Result<Hash, StoreError> {
         .map_err(StoreError::corrupt)
 }
 
-/// Reads a unit's head.
+/// Reads a unit: its head and the calls that run.
 pub(super) fn unit(db: &Connection, id: &PrincipalId) -> Result<Unit, StoreError> {
     let found = db
         .prepare_cached("SELECT head, size, hash FROM units WHERE id = ?1")
@@ -80,10 +84,12 @@ pub(super) fn unit(db: &Connection, id: &PrincipalId) -> Result<Unit, StoreError
         size: natural(size)?,
         hash: hash(&last)?,
     };
-    Ok(Unit {
-        head: Some(read(&head)?),
-        chain,
-    })
+    let running = parsed(
+        db,
+        "SELECT row FROM calls WHERE principal = ?1",
+        [id.as_str()],
+    )?;
+    Ok(Unit::stored(Some(read(&head)?), chain, running))
 }
 
 /// Reads one column of JSON, row by row.
@@ -109,28 +115,24 @@ pub(super) fn approval(
     Ok(parsed(db, sql, [approval, id.as_str()])?.pop())
 }
 
-/// The rows that a move needs beside the head.
+/// The rows that a move needs beside what is in memory of its unit.
 pub(super) fn load(
     db: &Connection,
     id: &PrincipalId,
-    head: Option<Head>,
+    unit: &Unit,
     asked: &Move,
     now: Timestamp,
 ) -> Result<Loaded, StoreError> {
     let mut loaded = Loaded {
-        head,
+        head: unit.head.clone(),
         ..Loaded::default()
-    };
-    let call = |call: &str| -> Result<Option<Running>, StoreError> {
-        let sql = "SELECT row FROM calls WHERE principal = ?1 AND call = ?2";
-        Ok(parsed(db, sql, [id.as_str(), call])?.pop())
     };
     match asked.needs() {
         Needs::Head => {}
         Needs::Approval(name) => loaded.approval = approval(db, id, name.as_str())?,
-        Needs::Call(name) => loaded.call = call(name.as_str())?,
+        Needs::Call(name) => loaded.call = unit.call(name),
         Needs::Request(request, name) => {
-            loaded.call = call(name.as_str())?;
+            loaded.call = unit.call(name);
             if let Some(request) = request {
                 let sql = "SELECT row FROM approvals WHERE principal = ?1 AND request = ?2 \
                            ORDER BY generation DESC LIMIT 1";
@@ -140,11 +142,9 @@ pub(super) fn load(
         }
         Needs::Due => {
             let sql = "SELECT row FROM approvals WHERE due_at <= ?2 AND principal = ?1 LIMIT ?3";
-            let due = params![id.as_str(), now.as_millis(), MOST_DUE];
-            loaded.due = parsed(db, sql, due)?;
-            let sql = "SELECT row FROM calls WHERE principal = ?1 AND lease_until <= ?2 LIMIT ?3";
-            let due = params![id.as_str(), now.as_millis(), MOST_DUE];
-            loaded.lapsed = parsed(db, sql, due)?;
+            let most = i64::try_from(MOST_DUE).unwrap_or(i64::MAX);
+            loaded.due = parsed(db, sql, params![id.as_str(), now.as_millis(), most])?;
+            loaded.lapsed = unit.lapsed(now).take(MOST_DUE).cloned().collect();
         }
     }
     Ok(loaded)
@@ -156,31 +156,85 @@ fn execute(db: &Connection, sql: &str, values: impl rusqlite::Params) -> Result<
         .map_err(store_error)
 }
 
-/// Saves what a move changes. The caller has a transaction open.
-pub(super) fn save(db: &Connection, id: &PrincipalId, done: &Advance) -> Result<(), StoreError> {
-    if let Some(head) = &done.changes.head {
-        let values = (
-            id.as_str(),
-            write(head)?,
-            number(done.chain.size)?,
-            done.chain.hash.as_bytes().as_slice(),
-            head.due_at().map(Timestamp::as_millis),
-        );
-        let kept = "UPDATE units SET head = ?2, size = ?3, hash = ?4, due_at = ?5 WHERE id = ?1";
-        if execute(db, kept, values.clone())? == 0 {
-            let first = "INSERT INTO units (id, head, size, hash, due_at, policy) \
-                         VALUES (?1, ?2, ?3, ?4, ?5, '')";
-            execute(db, first, values)?;
-        }
+/// Saves a unit's head and the head of its chain. The caller has a transaction open.
+pub(super) fn save_unit(db: &Connection, saved: &Saved) -> Result<(), StoreError> {
+    let values = (
+        saved.id.as_str(),
+        write(saved.head.as_ref())?,
+        number(saved.chain.size)?,
+        saved.chain.hash.as_bytes().as_slice(),
+        saved.head.due_at().map(Timestamp::as_millis),
+    );
+    let kept = "UPDATE units SET head = ?2, size = ?3, hash = ?4, due_at = ?5 WHERE id = ?1";
+    if execute(db, kept, values.clone())? == 0 {
+        let first = "INSERT INTO units (id, head, size, hash, due_at, policy) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, '')";
+        execute(db, first, values)?;
     }
-    if let Some(policy) = &done.changes.policy {
+    Ok(())
+}
+
+/// Saves what a move that was worked out in memory leaves beside the head.
+pub(super) fn save_write(db: &Connection, write: &Write) -> Result<(), StoreError> {
+    for call in &write.gone {
+        drop_call(db, &write.id, call)?;
+    }
+    append(db, &write.id, &write.entries.rows, &write.entries.salts)
+}
+
+fn drop_call(db: &Connection, id: &PrincipalId, call: &CallId) -> Result<(), StoreError> {
+    let sql = "DELETE FROM calls WHERE principal = ?1 AND call = ?2";
+    execute(db, sql, [id.as_str(), call.as_str()]).map(|_| ())
+}
+
+/// Saves a call that runs.
+pub(super) fn save_call(
+    db: &Connection,
+    id: &PrincipalId,
+    running: &Running,
+) -> Result<(), StoreError> {
+    let sql = "INSERT INTO calls (principal, call, lease_until, row) VALUES (?1, ?2, ?3, ?4)";
+    let lease = running.lease_until.as_millis();
+    let values = params![id.as_str(), running.call.as_str(), lease, write(running)?];
+    execute(db, sql, values).map(|_| ())
+}
+
+/// Appends entries to a unit's chain.
+pub(super) fn append(
+    db: &Connection,
+    id: &PrincipalId,
+    rows: &[Entry],
+    salts: &[(u64, String)],
+) -> Result<(), StoreError> {
+    for row in rows {
+        let sql = "INSERT INTO entries (chain, seq, bytes, hash) VALUES (?1, ?2, ?3, ?4)";
+        let seq = number(row.seq)?;
+        let values = params![row.chain.as_str(), seq, row.bytes, row.hash.as_bytes()];
+        execute(db, sql, values)?;
+    }
+    for (seq, salt) in salts {
+        let sql = "INSERT INTO salts (chain, seq, salt) VALUES (?1, ?2, ?3)";
+        execute(db, sql, params![id.as_str(), number(*seq)?, salt])?;
+    }
+    Ok(())
+}
+
+/// Saves what a move changes beside the head, the entries and the calls that begin. The caller has
+/// a transaction open.
+pub(super) fn save(
+    db: &Connection,
+    id: &PrincipalId,
+    changes: &Changes,
+    policy: Option<&str>,
+) -> Result<(), StoreError> {
+    if let Some(policy) = policy {
         execute(
             db,
             "UPDATE units SET policy = ?2 WHERE id = ?1",
             (id.as_str(), policy),
         )?;
     }
-    for approval in &done.changes.approvals {
+    for approval in &changes.approvals {
         let values = params![
             approval.id.as_str(),
             id.as_str(),
@@ -198,36 +252,13 @@ pub(super) fn save(db: &Connection, id: &PrincipalId, done: &Advance) -> Result<
                    status = excluded.status, due_at = excluded.due_at, row = excluded.row";
         execute(db, sql, values)?;
     }
-    for gone in &done.changes.dropped {
+    for gone in &changes.dropped {
         execute(db, "DELETE FROM approvals WHERE id = ?1", [gone.as_str()])?;
     }
-    for change in &done.changes.calls {
-        match change {
-            CallChange::Drop(call) => {
-                let sql = "DELETE FROM calls WHERE principal = ?1 AND call = ?2";
-                execute(db, sql, [id.as_str(), call.as_str()])?;
-            }
-            CallChange::Put(running) => {
-                let sql = "INSERT INTO calls (principal, call, lease_until, row) \
-                           VALUES (?1, ?2, ?3, ?4)";
-                let lease = running.lease_until.as_millis();
-                let values = params![id.as_str(), running.call.as_str(), lease, write(running)?];
-                execute(db, sql, values)?;
-            }
+    for change in &changes.calls {
+        if let CallChange::Drop(call) = change {
+            drop_call(db, id, call)?;
         }
-    }
-    for row in &done.rows {
-        let sql = "INSERT INTO entries (chain, seq, bytes, hash) VALUES (?1, ?2, ?3, ?4)";
-        let seq = number(row.seq)?;
-        execute(
-            db,
-            sql,
-            params![row.chain.as_str(), seq, row.bytes, row.hash.as_bytes()],
-        )?;
-    }
-    for (seq, salt) in &done.salts {
-        let sql = "INSERT INTO salts (chain, seq, salt) VALUES (?1, ?2, ?3)";
-        execute(db, sql, params![id.as_str(), number(*seq)?, salt])?;
     }
     Ok(())
 }

@@ -92,12 +92,155 @@ async fn an_admission_that_was_not_kept_discloses_nothing() {
     store.rehearse(Fault::Undone);
     let moved = store.admit(&id, asked.clone()).await.unwrap();
     assert_eq!(moved.outcome, Outcome::Admitted);
+    let lost = LedgerExt::record(&store, &id, record(&asked)).await;
+    assert_eq!(lost.unwrap_err().kind(), StoreErrorKind::Unavailable);
     let recorded = LedgerExt::record(&store, &id, record(&asked))
         .await
         .unwrap();
     assert_eq!(recorded.outcome, Outcome::Missing);
     assert_eq!(store.head(&id).await.unwrap(), before);
     assert!(verify(&store).await.unwrap().ok);
+}
+
+/// What was worked out while a commit was made falls with it, and what is told stands.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_built_on_a_failed_commit_falls_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = std::sync::Arc::new(open(&folder));
+    let id = principal(&store, "bot").await;
+    let mut tasks = Vec::new();
+    for n in 0..300 {
+        let (store, id) = (std::sync::Arc::clone(&store), id.clone());
+        tasks.push(tokio::spawn(async move {
+            if n % 40 == 20 {
+                store.rehearse(if n % 80 == 20 {
+                    Fault::Undone
+                } else {
+                    Fault::Kept
+                });
+            }
+            let asked = observe(&id);
+            let call = asked.call.clone();
+            let Ok(moved) = store.admit(&id, asked.clone()).await else {
+                return (call, false);
+            };
+            assert_eq!(moved.outcome, Outcome::Admitted);
+            let recorded = LedgerExt::record(store.as_ref(), &id, record(&asked)).await;
+            let told = recorded.is_ok_and(|moved| moved.outcome == Outcome::Recorded);
+            (call, told)
+        }));
+    }
+    let mut told = Vec::new();
+    for task in tasks {
+        let (call, kept) = task.await.unwrap();
+        if kept {
+            told.push(call);
+        }
+    }
+    assert!(told.len() < 300);
+    store.note(&id, Event::note("dry_run")).await.unwrap();
+    let chain = ChainId::new(id.as_str()).unwrap();
+    let rows = store.slice(&chain, 1, 1_000).await.unwrap();
+    for call in told {
+        let word = format!("\"call\":\"{}\"", call.as_str());
+        let holds = |bytes: &[u8]| std::str::from_utf8(bytes).unwrap().contains(&word);
+        let found = rows.iter().filter(|row| holds(&row.bytes)).count();
+        assert_eq!(found, 1, "{word}");
+    }
+    assert!(verify(store.as_ref()).await.unwrap().ok);
+}
+
+/// Nothing is let pass by a change that is not kept yet.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revival_that_was_not_kept_lets_nothing_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder);
+    let id = principal(&store, "bot").await;
+    store.kill(&id, "ann".parse().unwrap(), None).await.unwrap();
+    for _ in 0..50 {
+        store.rehearse(Fault::Undone);
+        let (revived, admitted) = tokio::join!(
+            store.revive(&id, "ann".parse().unwrap()),
+            store.admit(&id, observe(&id)),
+        );
+        let passed = admitted.is_ok_and(|moved| moved.outcome == Outcome::Admitted);
+        assert!(!passed || revived.is_ok());
+        store.kill(&id, "ann".parse().unwrap(), None).await.ok();
+    }
+}
+
+/// A read that goes on for a while is in the file before it is over, and a store that is closed
+/// meanwhile leaves it there to be written down as lost.
+#[tokio::test]
+async fn a_running_read_is_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = || -> i64 {
+        let sql = "SELECT count(*) FROM calls";
+        raw(folder.path())
+            .query_row(sql, (), |row| row.get(0))
+            .unwrap()
+    };
+    let store = open(&folder);
+    let id = principal(&store, "bot").await;
+    let first = observe(&id);
+    store.admit(&id, first.clone()).await.unwrap();
+    let saved = async {
+        while running() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), saved)
+        .await
+        .unwrap();
+    LedgerExt::record(&store, &id, record(&first))
+        .await
+        .unwrap();
+    assert_eq!(running(), 0);
+    let second = observe(&id);
+    store.admit(&id, second.clone()).await.unwrap();
+    drop(store);
+    assert_eq!(running(), 1);
+    let store = open(&folder);
+    let again = store.admit(&id, second.clone()).await.unwrap();
+    assert_eq!(again.outcome, Outcome::Admitted);
+    let recorded = LedgerExt::record(&store, &id, record(&second))
+        .await
+        .unwrap();
+    assert_eq!(recorded.outcome, Outcome::Recorded);
+    assert_eq!(running(), 0);
+}
+
+/// A read on a spoilt chain is refused when it is recorded, with all that was built on it, and
+/// the reads of others in the same commit are kept.
+#[tokio::test]
+async fn a_spoilt_chain_stops_no_other_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder);
+    let (one, two) = (
+        principal(&store, "one").await,
+        principal(&store, "two").await,
+    );
+    let (lost, kept) = (observe(&one), observe(&two));
+    for (id, asked) in [(&one, &lost), (&two, &kept)] {
+        // The first of each takes its unit into memory.
+        let first = observe(id);
+        store.admit(id, first.clone()).await.unwrap();
+        LedgerExt::record(&store, id, record(&first)).await.unwrap();
+        store.admit(id, asked.clone()).await.unwrap();
+    }
+    let sql = "INSERT INTO entries (chain, seq, bytes, hash) \
+               SELECT chain, 3, bytes, hash FROM entries WHERE chain = 'one' AND seq = 1";
+    raw(folder.path()).execute(sql, ()).unwrap();
+    let (spoilt, sound) = tokio::join!(
+        LedgerExt::record(&store, &one, record(&lost)),
+        LedgerExt::record(&store, &two, record(&kept)),
+    );
+    assert_eq!(spoilt.unwrap_err().kind(), StoreErrorKind::Corrupt);
+    assert_eq!(sound.unwrap().outcome, Outcome::Recorded);
+    let found = verify(&store).await.unwrap();
+    let bad: Vec<_> = found.reports.iter().filter(|report| !report.ok).collect();
+    assert_eq!(bad.len(), 1);
+    assert_eq!(bad[0].chain.as_str(), "one");
 }
 
 /// A refusal is an entry of the audit, so it is told when the entry is kept and not before.
