@@ -100,9 +100,8 @@ impl Gate {
                 Ok(None) => return Reply::Unauthorised,
                 Err(reply) => return reply,
             };
-            let admit = judgement.admit.clone();
             let asked = self.0.timer.elapsed();
-            match self.admit(caller, admit).await {
+            match self.admit(caller, &judgement.admit).await {
                 Ok(moved) if moved.outcome == Outcome::Stale => {}
                 Ok(moved) => {
                     self.0
@@ -123,13 +122,13 @@ impl Gate {
 
     /// Asks the unit. An answer that was lost may have been persisted: the same call, asked again,
     /// is the same call.
-    pub(super) async fn admit(&self, caller: &Caller, admit: Admit) -> Result<Moved, StoreError> {
+    pub(super) async fn admit(&self, caller: &Caller, admit: &Admit) -> Result<Moved, StoreError> {
         let ledger = &self.0.ledger;
         match ledger.admit(caller.principal(), admit.clone()).await {
             Ok(moved) => Ok(moved),
             Err(error) => {
                 self.append_failed(&error);
-                ledger.admit(caller.principal(), admit).await
+                ledger.admit(caller.principal(), admit.clone()).await
             }
         }
     }

@@ -107,7 +107,7 @@ impl Gate {
                 new_request: false,
                 lease_ms: 0,
             };
-            match self.admit(caller, admit).await.map(|moved| moved.outcome) {
+            match self.admit(caller, &admit).await.map(|moved| moved.outcome) {
                 Ok(Outcome::Refused(reason)) => return Reply::refused(&reason),
                 Ok(Outcome::Stale) => {}
                 Ok(_) => return Reply::Unauthorised,

@@ -2,13 +2,14 @@
 //!
 //! One thread writes, for all principals: it takes every move that waits into one transaction, and
 //! answers when the transaction is durable. Reads and their record are worked out in memory by
-//! whoever asks ([`stage`]), everything else by that thread. Readers are beside it.
+//! whoever asks (`stage`), everything else by that thread. Readers are beside it.
 //!
 //! What may be wrong, and why that is safe: an answer of "unavailable" may belong to a move that
 //! was persisted; moves are idempotent by call id and fence, so asking again is harmless. An
 //! ordered move is answered before its transaction commits; if the commit then fails, the move
 //! never was, and what depends on it (the record of an observation) finds nothing.
 
+mod checkpoints;
 mod directory;
 mod error;
 mod ledger;
@@ -189,6 +190,8 @@ fn configure(connection: &Connection) -> Result<(), OpenError> {
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.busy_timeout(thread::BUSY)?;
     connection.set_prepared_statement_cache_capacity(64);
+    // The log is written back beside the writer.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     // Plans do not hang on the values that are asked for, so statements are prepared once.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(())

@@ -19,6 +19,7 @@ use toolgate_mcp::store::Wait;
 use toolgate_mcp::store::advance;
 
 use super::Durability;
+use super::checkpoints::Checkpoints;
 use super::error::store_error;
 use super::readers::Readers;
 use super::rows;
@@ -67,6 +68,7 @@ struct Kept {
 
 pub(super) struct Thread {
     connection: Connection,
+    checkpoints: Checkpoints,
     durability: Durability,
     readers: Arc<Readers>,
     shared: Arc<Shared>,
@@ -93,12 +95,14 @@ impl Drop for Gone {
 impl Thread {
     pub(super) fn new(
         connection: Connection,
+        checkpoints: Checkpoints,
         durability: Durability,
         readers: Arc<Readers>,
         shared: Arc<Shared>,
     ) -> Self {
         Self {
             connection,
+            checkpoints,
             durability,
             readers,
             shared,
@@ -113,6 +117,7 @@ impl Thread {
         while let Some(jobs) = self.next() {
             self.batch(jobs);
         }
+        drop(self.checkpoints);
         let _ = self
             .connection
             .execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -223,6 +228,10 @@ impl Thread {
                 self.publish(&round.heads, &mut kept.policies);
                 self.shared.desk().stage.committed(round.number);
                 settle(kept.waiting, true);
+                // What was committed stands, whatever becomes of the log.
+                if let Err(error) = self.checkpoints.committed(&self.connection) {
+                    self.shared.worsen(health_after(&error));
+                }
             }
             Err(state) => {
                 self.failed(state);
@@ -519,7 +528,7 @@ fn must_flush(job: &Job) -> bool {
 }
 
 /// What a failure says of the store: after a failed flush nobody knows what the disk holds.
-fn health_after(error: &rusqlite::Error) -> Health {
+pub(super) fn health_after(error: &rusqlite::Error) -> Health {
     let lost = [
         ffi::SQLITE_IOERR_FSYNC,
         ffi::SQLITE_IOERR_DIR_FSYNC,

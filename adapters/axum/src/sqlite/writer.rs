@@ -22,6 +22,7 @@ use toolgate_mcp::store::StoreError;
 use toolgate_mcp::store::Wait;
 
 use super::Durability;
+use super::checkpoints::Checkpoints;
 use super::error::OpenError;
 use super::error::store_error;
 use super::readers::Readers;
@@ -180,7 +181,9 @@ impl Writer {
             health: AtomicU8::new(Health::Ok as u8),
             fault: Mutex::default(),
         });
-        let thread = Thread::new(connection, durability, readers, Arc::clone(&shared));
+        let checkpoints = Checkpoints::start(readers.path(), Arc::clone(&shared))?;
+        let mine = Arc::clone(&shared);
+        let thread = Thread::new(connection, checkpoints, durability, readers, mine);
         let thread = std::thread::Builder::new()
             .name("toolgate-writer".to_owned())
             .spawn(move || thread.run())
