@@ -140,15 +140,15 @@ fn join(pieces: &mut [Piece], between: &str, look: Look) {
     }
     for hit in detect(&joined, look) {
         let first = spans.partition_point(|span| span.end <= hit.from);
-        let touched = |span: &&Range<usize>| span.start < hit.span.end;
+        let touched = |span: &&Range<usize>| span.start < hit.until;
         let mut parts: Vec<(usize, Range<usize>)> = spans
             .iter()
             .enumerate()
             .skip(first)
             .take_while(|(_, span)| touched(span))
             .map(|(i, span)| {
-                let start = hit.span.start.max(span.start) - span.start;
-                let end = hit.span.end.min(span.end).max(span.start) - span.start;
+                let start = hit.span.start.clamp(span.start, span.end) - span.start;
+                let end = hit.span.end.clamp(span.start, span.end) - span.start;
                 (i, start..end)
             })
             .collect();
@@ -186,6 +186,7 @@ fn join(pieces: &mut [Piece], between: &str, look: Look) {
                 piece.hits.push(Hit {
                     rule: hit.rule,
                     from: span.start,
+                    until: span.end,
                     span,
                 });
             }

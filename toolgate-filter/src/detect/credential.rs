@@ -134,7 +134,8 @@ pub(super) fn url_password(text: &str, start: usize, end: usize) -> Option<Hit> 
     Some(Hit {
         rule: RuleId::PASSWORD,
         span: from..to,
-        from: start,
+        from: start - 1,
+        until: to + 1,
     })
 }
 
@@ -163,6 +164,7 @@ pub(super) fn scheme(text: &str, start: usize, end: usize, rule: RuleId) -> Opti
         rule,
         span: from..from + value.len(),
         from: start,
+        until: from + value.len(),
     })
 }
 

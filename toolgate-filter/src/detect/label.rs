@@ -94,10 +94,13 @@ pub(super) fn value(text: &str, start: usize, end: usize) -> Option<Hit> {
     let (joint, at) = joint(text, name_start, name_end, label)?;
     let found = read(text, at, joint)?;
     let plausible = plausible(text, label, joint, &found);
+    // An element is known by the marks round its name and after its value.
+    let mark = usize::from(joint == Joint::Element);
     plausible.then_some(Hit {
         rule: label.rule,
+        from: name_start - mark,
+        until: found.span.end + mark,
         span: found.span,
-        from: name_start,
     })
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Hit {
     pub(crate) span: Range<usize>,
     /// Where the evidence for it begins: the label of a value, for instance.
     pub(crate) from: usize,
+    /// Where the evidence for it ends: the `@` after a password, for instance.
+    pub(crate) until: usize,
 }
 
 impl Hit {
@@ -35,6 +37,7 @@ impl Hit {
         Self {
             rule,
             from: span.start,
+            until: span.end,
             span,
         }
     }

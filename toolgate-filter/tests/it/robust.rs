@@ -40,6 +40,45 @@ fn others(value: &Value, out: &mut Vec<Value>) {
     }
 }
 
+/// What the text is without the markers of what was removed.
+fn without_markers(text: &str) -> String {
+    let mut parts = text.split("[redacted:");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(part.split_once(']').map_or(part, |(_, rest)| rest));
+    }
+    out
+}
+
+/// The cleaned text of blocks that hold these.
+fn cleaned_blocks(texts: &[String]) -> String {
+    let blocks: Vec<Value> = texts
+        .iter()
+        .map(|text| serde_json::json!({"type": "text", "text": text}))
+        .collect();
+    let result = clean_result(serde_json::json!({"content": blocks}), &Settings::strict()).value;
+    let blocks = result["content"].as_array().unwrap();
+    blocks
+        .iter()
+        .map(|block| block["text"].as_str().unwrap())
+        .collect()
+}
+
+/// The text in as many blocks as cuts, and one.
+fn cut(text: &str, at: &[prop::sample::Index]) -> Vec<String> {
+    let mut at: Vec<usize> = at
+        .iter()
+        .map(|at| text.floor_char_boundary(at.index(text.len() + 1)))
+        .collect();
+    at.sort_unstable();
+    let ends = at.iter().copied().chain([text.len()]);
+    let starts = [0].into_iter().chain(at.iter().copied());
+    starts
+        .zip(ends)
+        .map(|(from, to)| text[from..to].to_owned())
+        .collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -81,6 +120,28 @@ proptest! {
         prop_assert_eq!(clean_result(cleaned.clone(), &Settings::strict()).value, cleaned);
     }
 
+    // spec: FI-10
+    #[test]
+    fn blocks_are_cleaned_as_the_whole_text_is(
+        before in prop::sample::select(AROUND),
+        secret in prop::sample::select(SECRETS),
+        after in prop::sample::select(AROUND),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 1..5),
+    ) {
+        let text = format!("{before}{secret}{after}");
+        let whole = clean_text(&text, &Settings::strict()).value;
+        prop_assert!(whole.contains("[redacted:"), "{whole}");
+        let cut = cut(&text, &cuts);
+        let blocks = cleaned_blocks(&cut);
+        prop_assert!(!blocks.contains(secret), "{blocks}");
+        // A block in which something is found by itself is not read on into the one before it,
+        // whose last word would go with it.
+        let found_alone = |text: &String| !clean_text(text, &Settings::strict()).findings.is_empty();
+        if !cut.iter().any(found_alone) {
+            prop_assert_eq!(without_markers(&blocks), without_markers(&whole));
+        }
+    }
+
     // spec: FI-11
     #[test]
     fn output_grows_by_no_more_than_a_marker_for_each_finding(text in texts()) {
@@ -101,6 +162,20 @@ proptest! {
         prop_assert_eq!(out.matches(&id.to_string()).count(), 2);
         let once = defuse(&text);
         prop_assert_eq!(defuse(&once), once.clone());
+    }
+}
+
+// spec: FI-10
+#[test]
+fn a_secret_that_is_cut_in_two_is_found_wherever_it_is_cut() {
+    for secret in SECRETS {
+        for at in 0..=secret.len() {
+            let (left, right) = secret.split_at(at);
+            let left = format!("see {left}");
+            let blocks = cleaned_blocks(&[left, right.to_owned()]);
+            assert!(!blocks.contains(secret), "{blocks} cut at {at}");
+            assert!(blocks.contains("[redacted:"), "{blocks} cut at {at}");
+        }
     }
 }
 
@@ -133,6 +208,38 @@ fn a_flood_of_invisible_characters_is_reported_within_bounds() {
         Some(text.len())
     );
 }
+
+/// Harmless text beside a secret.
+const AROUND: &[&str] = &[
+    "",
+    " see ",
+    "\n",
+    ", then go on ",
+    " (as agreed) ",
+    " - ",
+    " é ",
+];
+
+/// Texts of which something is removed.
+const SECRETS: &[&str] = &[
+    "AKIAIOSFODNN7EXAMPLE",
+    "tg_abcdefghijklmnopqrstuvwxyz234567",
+    "ghp_0123456789abcdefghijABCDEFGHIJ456789",
+    "ana.lopez@example.com",
+    "4242 4242 4242 4242",
+    "+49 30 901820",
+    "password: hunter2horse",
+    "the password is h0rse!Battery",
+    "DB_PASSWORD='correct h0rse'",
+    "{\"api_key\": \"a1b2c3d4e5f6a7b8\"}",
+    "<password>hunter2horse</password>",
+    "curl --token a1b2c3d4e5f6a7b8",
+    "Authorization: Bearer a1b2c3d4e5f6a7b8c9d0",
+    "Authorization: Basic dXNlcjpwYXNzd29yZA==",
+    "https://ana:s3cretw0rd@example.com/x",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAexample\n-----END RSA PRIVATE KEY-----",
+];
 
 const PIECES: &[&str] = &[
     " ",
