@@ -48,7 +48,7 @@ pub(crate) fn check(shell: &Shell) -> Result<(), String> {
         let nodes = scope.spawn(|| kit.install(shell, &Home::NODES));
         let pythons = scope.spawn(|| kit.install(shell, &Home::PYTHONS));
         let crates = scope.spawn(|| kit.install(shell, &Home::CRATES));
-        let binary = build(shell, &workspace);
+        let binary = build(shell, &workspace, "toolgate");
         ended(crates.join())?;
         ended(nodes.join())?;
         ended(pythons.join())?;
@@ -70,11 +70,13 @@ pub(crate) fn check(shell: &Shell) -> Result<(), String> {
     }
 }
 
-/// Builds the binary, with every feature as the tests have it, and says where it is.
-fn build(shell: &Shell, workspace: &Workspace) -> Result<PathBuf, String> {
-    shell.run("cargo build --profile ci --workspace --all-features --bin toolgate")?;
-    let name = format!("toolgate{}", std::env::consts::EXE_SUFFIX);
-    Ok(workspace.target.join("ci").join(name))
+/// Builds a binary, with every feature as the tests have it, and says where it is.
+fn build(shell: &Shell, workspace: &Workspace, name: &str) -> Result<PathBuf, String> {
+    shell.run(&format!(
+        "cargo build --profile ci --workspace --all-features --bin {name}"
+    ))?;
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    Ok(workspace.target.join("ci").join(file))
 }
 
 /// What a thread came to; one that panicked is a failure too.
@@ -91,8 +93,9 @@ fn one_run(
     (home, script, mode): (Home, &str, &str),
 ) -> Result<(), String> {
     let mut command = kit.command(shell, home, script)?;
-    let gate = Gate::start(binary, &work.join("gate"))?;
+    let gate = Gate::demo(shell, binary, &work.join("gate"))?;
     command.arg(mode).envs(gate.env()).stdin(Stdio::null());
+    shell.keep(&mut command)?;
     let result = shell::run_bounded(&mut command, script, SCRIPT_LIMIT);
     if result.is_err() {
         gate.print_log();

@@ -31,7 +31,8 @@ pub(crate) fn replay(shell: &Shell) -> Result<(), String> {
     let place = [("CARGO_TARGET_DIR", target.as_str())];
     shell.run(&format!("cargo fmt --check --manifest-path {MANIFEST}"))?;
     let line = format!("cargo test --locked --manifest-path {MANIFEST} --test replay");
-    shell.run_with(&line, &place)
+    shell.run_with(&format!("{line} --no-run"), &place)?;
+    shell.run_kept(&format!("{line} --offline"), &place)
 }
 
 /// The suite that looks for new inputs, one target after the other.

@@ -94,6 +94,10 @@ const LOCKS: [&str; 4] = [
     "tests/rmcp-client/Cargo.lock",
 ];
 
+/// How a caller is made without a request; of the tests, only the host that they share may.
+const MINTS: [&str; 2] = ["Caller::", "vouched_by_host"];
+const MINT_OF_TESTS: &str = "tests/it/host.rs";
+
 /// Marks that no finished file bears.
 const MARKS: [&str; 4] = ["#[ignore", "#[should_panic", "// TODO", "// FIXME"];
 
@@ -244,6 +248,16 @@ impl File<'_> {
                 }
             }
         }
+        if self.inner.starts_with("tests/") && self.inner != MINT_OF_TESTS {
+            for (number, line) in self.code() {
+                for mint in MINTS.iter().filter(|mint| line.contains(**mint)) {
+                    breaches.push(format!(
+                        "{}:{number}: `{mint}`: a test has its callers from {MINT_OF_TESTS}",
+                        self.shown
+                    ));
+                }
+            }
+        }
         if self.package != env!("CARGO_PKG_NAME") {
             for (number, line) in self.text.lines().enumerate() {
                 for mark in MARKS.iter().filter(|mark| line.trim().starts_with(**mark)) {
@@ -356,6 +370,17 @@ mod tests {
             file("toolgate-core", "src/classify/published.rs", text).len(),
             0
         );
+    }
+
+    // spec: IT-03
+    #[test]
+    fn callers_of_tests_come_from_one_helper() {
+        let text = "let caller = Caller::vouched_by_host(id);\n";
+        assert_eq!(file("toolgate-mcp", "tests/it/gateway.rs", text).len(), 2);
+        assert_eq!(file("toolgate-mcp", "tests/it/host.rs", text).len(), 0);
+        assert_eq!(file("toolgate-axum", "src/embed/mod.rs", text).len(), 0);
+        let used = "async fn pending(caller: &Caller) {}\n";
+        assert_eq!(file("toolgate-mcp", "tests/it/gateway.rs", used).len(), 0);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 
 mod clients;
 mod fuzz;
+mod guard;
 mod house;
 mod metadata;
 mod shell;

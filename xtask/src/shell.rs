@@ -4,16 +4,20 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 use std::process::Stdio;
+use std::sync::OnceLock;
 use std::time::Duration;
 use std::time::Instant;
+
+use crate::guard::Guard;
 
 /// How often a bounded command is asked whether it has ended.
 const POLL: Duration = Duration::from_millis(25);
 
-/// Where commands run.
-#[derive(Debug, Clone)]
+/// Where commands run, and what keeps those that are tested from other machines.
+#[derive(Debug)]
 pub(crate) struct Shell {
     root: PathBuf,
+    guard: OnceLock<Result<Option<Guard>, String>>,
 }
 
 impl Shell {
@@ -22,7 +26,36 @@ impl Shell {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         Self {
             root: here.parent().unwrap_or(here).to_path_buf(),
+            guard: OnceLock::new(),
         }
+    }
+
+    /// The guard of this run, which the first to ask for it starts.
+    pub(crate) fn guard(&self) -> Result<Option<&Guard>, String> {
+        let guard = self.guard.get_or_init(|| Guard::start(self));
+        guard.as_ref().map(Option::as_ref).map_err(Clone::clone)
+    }
+
+    /// The guard, if anything ran under it.
+    pub(crate) fn used_guard(&self) -> Option<&Guard> {
+        self.guard.get()?.as_ref().ok()?.as_ref()
+    }
+
+    /// Puts a command under guard.
+    pub(crate) fn keep(&self, command: &mut Command) -> Result<(), String> {
+        if let Some(guard) = self.guard()? {
+            command.envs(guard.env());
+        }
+        Ok(())
+    }
+
+    /// Runs a line of cargo under guard, once what it needs is built.
+    pub(crate) fn run_kept(&self, line: &str, env: &[(&str, &str)]) -> Result<(), String> {
+        let mut command = self.command(line);
+        command.envs(env.iter().copied());
+        self.keep(&mut command)?;
+        println!("$ {line}");
+        run(&mut command, line)
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -90,6 +123,14 @@ impl Shell {
     pub(crate) fn has(&self, line: &str) -> bool {
         self.read(line).is_ok()
     }
+}
+
+/// A command as a line to read.
+pub(crate) fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name();
+    let words = program.into_iter().chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+    words.join(" ")
 }
 
 /// Runs a command to its end; `name` stands for it in the error.

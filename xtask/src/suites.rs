@@ -108,7 +108,7 @@ const ALL: [Suite; 15] = [
     },
     Suite {
         name: "conformance",
-        about: "the public conformance runner against the binary",
+        about: "the public conformance runner against the gate before its tools",
         tier: Tier::Always,
         check: clients::conformance::check,
     },
@@ -166,10 +166,15 @@ pub(crate) fn chosen(args: &[&str]) -> Result<Vec<&'static Suite>, String> {
 /// Runs every suite, whatever the others said, and prints what came of each.
 pub(crate) fn run(shell: &Shell, suites: &[&Suite]) -> ExitCode {
     let whole = Stopwatch::start();
-    let results: Vec<Outcome> = suites
+    let mut results: Vec<Outcome> = suites
         .iter()
-        .map(|suite| Outcome::of(suite, shell))
+        .map(|suite| Outcome::of(suite.name, suite.about, || (suite.check)(shell)))
         .collect();
+    results.extend(shell.used_guard().map(|guard| {
+        Outcome::of("guard", "what was reached beside this machine", || {
+            guard.check()
+        })
+    }));
     println!("\n{}", table(&results, whole.elapsed()));
     if results.iter().all(|result| result.error.is_none()) {
         ExitCode::SUCCESS
@@ -186,15 +191,15 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn of(suite: &Suite, shell: &Shell) -> Self {
-        println!("\n=== {}: {}", suite.name, suite.about);
+    fn of(name: &'static str, about: &str, check: impl FnOnce() -> Result<(), String>) -> Self {
+        println!("\n=== {name}: {about}");
         let clock = Stopwatch::start();
-        let error = (suite.check)(shell).err();
+        let error = check().err();
         if let Some(error) = &error {
-            println!("{}: failed: {error}", suite.name);
+            println!("{name}: failed: {error}");
         }
         Self {
-            name: suite.name,
+            name,
             took: clock.elapsed(),
             error,
         }
@@ -236,26 +241,28 @@ fn clippy(shell: &Shell) -> Result<(), String> {
 }
 
 fn tests(shell: &Shell) -> Result<(), String> {
-    shell.run(&test_line(shell))
+    all_tests(shell, &[])
 }
 
 fn long(shell: &Shell) -> Result<(), String> {
-    shell.run_with(&test_line(shell), &[("PROPTEST_CASES", "2000")])
+    all_tests(shell, &[("PROPTEST_CASES", "2000")])
 }
 
-fn test_line(shell: &Shell) -> String {
-    if shell.has("cargo nextest --version") {
-        "cargo nextest run --workspace --all-features --cargo-profile ci --no-fail-fast".to_owned()
+fn all_tests(shell: &Shell, env: &[(&str, &str)]) -> Result<(), String> {
+    let line = if shell.has("cargo nextest --version") {
+        "cargo nextest run --workspace --all-features --cargo-profile ci".to_owned()
     } else {
         println!("cargo-nextest is not installed; cargo test runs the same tests");
-        format!("cargo test {PROFILE} --workspace --all-features --all-targets --no-fail-fast")
-    }
+        format!("cargo test {PROFILE} --workspace --all-features --all-targets")
+    };
+    shell.run(&format!("{line} --no-run"))?;
+    shell.run_kept(&format!("{line} --no-fail-fast --offline"), env)
 }
 
 fn doctests(shell: &Shell) -> Result<(), String> {
-    shell.run(&format!(
-        "cargo test {PROFILE} --workspace --all-features --doc"
-    ))
+    let line = format!("cargo test {PROFILE} --workspace --all-features");
+    shell.run(&format!("{line} --lib --no-run"))?;
+    shell.run_kept(&format!("{line} --doc --offline"), &[])
 }
 
 fn wasm(shell: &Shell) -> Result<(), String> {
@@ -349,7 +356,8 @@ mod tests {
             tier: Tier::Always,
             check: |_| Ok(()),
         };
-        let results = [Outcome::of(&bad, &shell), Outcome::of(&good, &shell)];
+        let results =
+            [&bad, &good].map(|suite| Outcome::of(suite.name, "", || (suite.check)(&shell)));
         let text = table(&results, Duration::from_millis(1500));
         assert!(text.contains("FAILED") && text.contains("good") && text.ends_with("1.5"));
         assert_eq!(run(&shell, &[&bad, &good]), ExitCode::FAILURE);

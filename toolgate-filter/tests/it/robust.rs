@@ -57,10 +57,10 @@ fn cleaned_blocks(texts: &[String]) -> String {
         .map(|text| serde_json::json!({"type": "text", "text": text}))
         .collect();
     let result = clean_result(serde_json::json!({"content": blocks}), &Settings::strict()).value;
-    let blocks = result["content"].as_array().unwrap();
-    blocks
-        .iter()
-        .map(|block| block["text"].as_str().unwrap())
+    let blocks = result.get("content").and_then(Value::as_array);
+    let texts = blocks.into_iter().flatten();
+    texts
+        .filter_map(|block| block.get("text")?.as_str())
         .collect()
 }
 
@@ -75,7 +75,7 @@ fn cut(text: &str, at: &[prop::sample::Index]) -> Vec<String> {
     let starts = [0].into_iter().chain(at.iter().copied());
     starts
         .zip(ends)
-        .map(|(from, to)| text[from..to].to_owned())
+        .filter_map(|(from, to)| text.get(from..to).map(str::to_owned))
         .collect()
 }
 

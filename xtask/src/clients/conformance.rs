@@ -1,4 +1,4 @@
-//! Puts the public conformance runner to the running gate.
+//! Puts the public conformance runner to a gate before the tools that it looks for.
 //!
 //! The runner fails for every check that neither passes nor stands in the file of expected failures,
 //! and for every one that stands there and passes.
@@ -40,14 +40,14 @@ pub(crate) fn check(shell: &Shell) -> Result<(), String> {
     let kit = Kit::at(&work);
     let binary = std::thread::scope(|scope| {
         let node = scope.spawn(|| kit.install(shell, &[Home::Node22]));
-        let binary = build(shell, &workspace);
+        let binary = build(shell, &workspace, "conformance-server");
         ended(node.join()).and(binary)
     })?;
     let folder = workspace.target.join("conformance");
     if folder.exists() {
         fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
-    let gate = Gate::start(&binary, &folder.join("gate"))?;
+    let gate = Gate::reference(shell, &binary, &folder.join("gate"))?;
     let result = Forwarder::start(shell, &kit, &gate)
         .and_then(|forwarder| all_revisions(shell, &kit, &forwarder, &folder));
     if result.is_err() {
@@ -102,6 +102,7 @@ fn one_revision(
     command.arg("--expected-failures").arg(expected);
     command.arg("--output-dir").arg(folder.join("checks"));
     command.stdin(Stdio::null()).stdout(file).stderr(errors);
+    shell.keep(&mut command)?;
     let result = shell::run_bounded(&mut command, "conformance", LIMIT);
     let text = fs::read_to_string(&log).unwrap_or_default();
     println!(
@@ -123,11 +124,11 @@ struct Forwarder {
 
 impl Forwarder {
     fn start(shell: &Shell, kit: &Kit, gate: &Gate) -> Result<Self, String> {
-        let mut child = kit
-            .command(shell, Home::Node22, "forward.mjs")?
-            .envs(gate.env())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
+        let mut command = kit.command(shell, Home::Node22, "forward.mjs")?;
+        command.envs(gate.env());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        shell.keep(&mut command)?;
+        let mut child = command
             .spawn()
             .map_err(|error| format!("the forwarder could not start: {error}"))?;
         let mut url = String::new();

@@ -1,4 +1,4 @@
-//! A demo gate as a child process.
+//! A gate as a child process.
 
 use std::fs;
 use std::io::BufRead;
@@ -14,6 +14,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::shell;
+use crate::shell::Shell;
 use crate::shell::Stopwatch;
 
 /// How long a gate may take until it says that it listens.
@@ -29,31 +31,44 @@ const POLL: Duration = Duration::from_millis(25);
 pub(super) struct Gate {
     child: Child,
     log: PathBuf,
-    env: Vec<(&'static str, String)>,
+    env: Variables,
 }
+
+/// What a script finds in its environment.
+type Variables = Vec<(&'static str, String)>;
 
 impl Gate {
     /// Starts a seeded gate over an empty store and waits until it listens.
-    pub(super) fn start(binary: &Path, folder: &Path) -> Result<Self, String> {
-        if folder.exists() {
-            fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        }
-        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let log = folder.join("log");
-        let file = fs::File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+    pub(super) fn demo(shell: &Shell, binary: &Path, folder: &Path) -> Result<Self, String> {
+        empty(folder)?;
         let mut command = Command::new(binary);
         command.args(["demo", "--listen", "127.0.0.1:0", "--json", "--data"]);
         command.arg(folder.join("data"));
-        println!(
-            "$ toolgate demo --listen 127.0.0.1:0 --json --data {}",
-            folder.join("data").display()
-        );
+        Self::start(shell, command, folder, demo_env)
+    }
+
+    /// Starts the gate before the tools of the conformance runner, and waits until it listens.
+    pub(super) fn reference(shell: &Shell, binary: &Path, folder: &Path) -> Result<Self, String> {
+        empty(folder)?;
+        Self::start(shell, Command::new(binary), folder, reference_env)
+    }
+
+    fn start(
+        shell: &Shell,
+        mut command: Command,
+        folder: &Path,
+        env: impl FnOnce(&Value) -> Option<Variables>,
+    ) -> Result<Self, String> {
+        let log = folder.join("log");
+        let file = fs::File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+        println!("$ {}", shell::shown(&command));
+        shell.keep(&mut command)?;
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(file)
             .spawn()
-            .map_err(|error| format!("{} could not start: {error}", binary.display()))?;
+            .map_err(|error| format!("the gate could not start: {error}"))?;
         let announced = child.stdout.take().map(listen);
         let mut gate = Self {
             child,
@@ -148,25 +163,42 @@ fn listen(stdout: ChildStdout) -> mpsc::Receiver<Value> {
     receiver
 }
 
-/// The variables that the scripts read, from the line that the gate printed.
-fn env(line: &Value) -> Option<Vec<(&'static str, String)>> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let key = |name: &str| {
-        let agents = line.get("agents")?.as_array()?;
-        let agent = agents
-            .iter()
-            .find(|agent| agent.get("name").is_some_and(|n| n == name))?;
-        text(agent.get("key")?)
-    };
+/// A folder with nothing in it.
+fn empty(folder: &Path) -> Result<(), String> {
+    let wrong = |error| format!("{}: {error}", folder.display());
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(wrong)?;
+    }
+    fs::create_dir_all(folder).map_err(wrong)
+}
+
+/// The variables that the scripts read, from the line that the demo printed.
+fn demo_env(line: &Value) -> Option<Variables> {
     Some(vec![
-        (
-            "TOOLGATE_URL",
-            text(line.get("url")?)?.trim_end_matches('/').to_owned(),
-        ),
-        ("TOOLGATE_TOKEN", text(line.get("token")?)?),
-        ("TOOLGATE_AGENT_KEY", key("support-bot")?),
-        ("TOOLGATE_OPS_KEY", key("ops-bot")?),
+        ("TOOLGATE_URL", url(line)?),
+        ("TOOLGATE_TOKEN", line.get("token")?.as_str()?.to_owned()),
+        ("TOOLGATE_AGENT_KEY", key(line, "support-bot")?),
+        ("TOOLGATE_OPS_KEY", key(line, "ops-bot")?),
     ])
+}
+
+/// The same for the gate before the tools of the conformance runner.
+fn reference_env(line: &Value) -> Option<Variables> {
+    Some(vec![
+        ("TOOLGATE_URL", url(line)?),
+        ("TOOLGATE_AGENT_KEY", key(line, "judge")?),
+    ])
+}
+
+fn url(line: &Value) -> Option<String> {
+    let url = line.get("url")?.as_str()?;
+    Some(url.trim_end_matches('/').to_owned())
+}
+
+fn key(line: &Value, name: &str) -> Option<String> {
+    let mut agents = line.get("agents")?.as_array()?.iter();
+    let agent = agents.find(|agent| agent.get("name").is_some_and(|n| n == name))?;
+    Some(agent.get("key")?.as_str()?.to_owned())
 }
 
 #[cfg(test)]
@@ -180,7 +212,7 @@ mod tests {
             {"name": "ops-bot", "id": "b", "key": "tg_b"},
             {"name": "support-bot", "id": "a", "key": "tg_a"},
         ]});
-        let env = env(&line).unwrap();
+        let env = demo_env(&line).unwrap();
         assert_eq!(env[0], ("TOOLGATE_URL", "http://127.0.0.1:1".to_owned()));
         assert_eq!(env[2], ("TOOLGATE_AGENT_KEY", "tg_a".to_owned()));
         assert_eq!(env[3], ("TOOLGATE_OPS_KEY", "tg_b".to_owned()));
@@ -189,6 +221,6 @@ mod tests {
     #[test]
     fn an_announcement_without_a_key_is_refused() {
         let line = json!({"url": "u", "token": "t", "agents": [{"name": "ops-bot", "key": "k"}]});
-        assert_eq!(env(&line), None);
+        assert_eq!(demo_env(&line), None);
     }
 }
