@@ -21,6 +21,7 @@ use toolgate_core::unit::Ending;
 use toolgate_core::unit::Outcome;
 use toolgate_core::unit::Record;
 use toolgate_core::unit::Settle;
+use toolgate_core::verdict::Code;
 use toolgate_filter::Finding;
 
 use super::Gate;
@@ -71,18 +72,21 @@ impl Gate {
             call,
             ending: filtered.ending.clone(),
         };
-        let reply = match self.0.ledger.record(&principal, record).await {
+        let unavailable = Counted::Refused(Code::Unavailable);
+        let (reply, counted) = match self.0.ledger.record(&principal, record).await {
             Ok(moved) => match filtered.recorded(&moved) {
-                Ok(recorded) => self.disclose(recorded, policy.fence(), None),
-                Err(Some(reason)) => Reply::refused(&reason),
-                Err(None) => Reply::unavailable(),
+                Ok(recorded) => {
+                    let counted = if ok {
+                        Counted::Answered
+                    } else {
+                        Counted::Failed
+                    };
+                    (self.disclose(recorded, policy.fence(), None), counted)
+                }
+                Err(Some(reason)) => (Reply::refused(&reason), Counted::Refused(reason.code)),
+                Err(None) => (Reply::unavailable(), unavailable),
             },
-            Err(error) => self.append_failed(&error),
-        };
-        let counted = if ok {
-            Counted::Answered
-        } else {
-            Counted::Failed
+            Err(error) => (self.append_failed(&error), unavailable),
         };
         self.count(counted, began, tool_ms);
         reply

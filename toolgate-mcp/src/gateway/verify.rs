@@ -1,7 +1,10 @@
 //! Reads every chain back and checks it, a slice at a time.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use toolgate_audit::ChainId;
+use toolgate_audit::Head;
 use toolgate_audit::Report;
 use toolgate_audit::StoredRow;
 use toolgate_audit::Verifier;
@@ -44,7 +47,7 @@ impl Gate {
 /// # Errors
 /// [`StoreError`] if the entries cannot be read.
 pub async fn verify(ledger: &dyn Ledger) -> Result<Verification, StoreError> {
-    let mut reports = Vec::new();
+    let mut read = Vec::new();
     for (chain, head) in ledger.chains().await? {
         let mut verifier = Verifier::new(chain.clone());
         let mut from = 0_u64;
@@ -53,30 +56,25 @@ pub async fn verify(ledger: &dyn Ledger) -> Result<Verification, StoreError> {
             let Some(last) = rows.last() else { break };
             let next = last.seq.saturating_add(1);
             let short = rows.len() < SLICE;
-            for row in &rows {
-                // What is appended meanwhile belongs to the next verification.
-                if row.seq <= head.size {
-                    verifier.feed(StoredRow {
-                        seq: row.seq,
-                        bytes: &row.bytes,
-                        hash: row.hash,
-                    });
-                }
+            // What is appended meanwhile belongs to the next verification.
+            for row in rows.iter().filter(|row| row.seq <= head.size) {
+                verifier.feed(stored(row));
             }
-            if short || next > head.size.saturating_add(1) {
+            if short || next > head.size {
                 break;
             }
             from = next;
         }
-        if let Some(row) = beyond(ledger, &chain).await? {
-            verifier.feed(StoredRow {
-                seq: row.seq,
-                bytes: &row.bytes,
-                hash: row.hash,
-            });
-        }
-        reports.push(verifier.finish(Some(&head)));
+        read.push((chain, head, verifier));
     }
+    let beyond = beyond(ledger).await?;
+    let finish = |(chain, head, mut verifier): (ChainId, Head, Verifier)| {
+        if let Some(row) = beyond.get(&chain) {
+            verifier.feed(stored(row));
+        }
+        verifier.finish(Some(&head))
+    };
+    let reports: Vec<Report> = read.into_iter().map(finish).collect();
     Ok(Verification {
         ok: reports.iter().all(|report| report.ok),
         complete: reports.iter().all(|report| report.complete),
@@ -85,16 +83,26 @@ pub async fn verify(ledger: &dyn Ledger) -> Result<Verification, StoreError> {
     })
 }
 
-/// A row that no writer appended: stored beyond the head, however often the head is read.
-async fn beyond(ledger: &dyn Ledger, chain: &ChainId) -> Result<Option<Filed>, StoreError> {
-    let size = |chains: Vec<(ChainId, toolgate_audit::Head)>| {
-        chains
-            .into_iter()
-            .find(|(id, _)| id == chain)
-            .map_or(0, |(_, head)| head.size)
-    };
-    let from = size(ledger.chains().await?).saturating_add(1);
-    let row = ledger.slice(chain, from, 1).await?.into_iter().next();
-    let now = size(ledger.chains().await?);
-    Ok(row.filter(|row| row.seq > now))
+fn stored(row: &Filed) -> StoredRow<'_> {
+    StoredRow {
+        seq: row.seq,
+        bytes: &row.bytes,
+        hash: row.hash,
+    }
+}
+
+/// Rows that no writer appended: stored beyond the heads, however often those are read.
+async fn beyond(ledger: &dyn Ledger) -> Result<BTreeMap<ChainId, Filed>, StoreError> {
+    let mut found = BTreeMap::new();
+    for (chain, head) in ledger.chains().await? {
+        let row = ledger.slice(&chain, head.size.saturating_add(1), 1).await?;
+        if let Some(row) = row.into_iter().next() {
+            found.insert(chain, row);
+        }
+    }
+    if !found.is_empty() {
+        let now: BTreeMap<ChainId, Head> = ledger.chains().await?.into_iter().collect();
+        found.retain(|chain, row| now.get(chain).is_none_or(|head| row.seq > head.size));
+    }
+    Ok(found)
 }

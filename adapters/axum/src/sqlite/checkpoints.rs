@@ -6,30 +6,54 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rusqlite::Connection;
 
 use super::error::OpenError;
-use super::thread::health_after;
+use super::thread::BUSY;
+use super::trouble::health_after;
 use super::writer::Shared;
 
-/// Commits after which the log is written back. While it is, a commit that is flushed takes longer,
-/// so this is seldom.
-const EVERY: u32 = 2_000;
-/// Pages in the log from which the writer writes the rest back itself: while it goes on writing,
-/// nobody else comes to the log's end, and only from there it begins anew.
-const LONG: i64 = 8_000;
+/// Commits after which the log is looked at.
+const LOOK: u32 = 16;
+/// Pages that wait in the log until they are written back. While they are, a commit that is
+/// flushed takes longer, so this is seldom.
+const WAITING: i64 = 8_000;
+/// Pages in the log from which the writer writes the last of them back itself: while it goes on
+/// writing, nobody else comes to the log's end, and only from there it begins anew.
+const LONG: i64 = 12_000;
+/// Pages in the log from which the writer waits for those who read it: readers that overlap would
+/// keep it from its beginning for ever.
+const FULL: i64 = 48_000;
+/// How long it waits for them, each time that so many pages have come.
+const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Writes back without waiting for anybody; the columns are busy, pages in the log, pages done.
-const PASSIVE: &str = "PRAGMA wal_checkpoint(PASSIVE)";
+/// The log, in pages.
+struct Log {
+    /// Whether somebody was in the way.
+    busy: bool,
+    pages: i64,
+    written_back: i64,
+}
+
+impl Log {
+    fn waiting(&self) -> i64 {
+        self.pages - self.written_back
+    }
+}
 
 /// The thread that writes back, and what it says.
 #[derive(Debug)]
 pub(super) struct Checkpoints {
     bell: Option<mpsc::SyncSender<()>>,
-    is_long: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    /// Whether the thread could not do its work.
+    fails: Arc<AtomicBool>,
+    /// Commits since the log was looked at.
     commits: u32,
+    /// Pages in the log at which readers are waited for next.
+    full: i64,
 }
 
 impl Checkpoints {
@@ -37,39 +61,56 @@ impl Checkpoints {
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         let (bell, rung) = mpsc::sync_channel(1);
-        let is_long = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&is_long);
+        let fails = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&fails);
         let thread = std::thread::Builder::new()
             .name("toolgate-log".to_owned())
             .spawn(move || {
                 while rung.recv().is_ok() {
-                    match write_back(&connection) {
-                        Ok(pages) => told.store(pages >= LONG, Ordering::Release),
-                        Err(error) => shared.worsen(health_after(&error)),
+                    if let Err(error) = checkpoint(&connection, "PASSIVE") {
+                        tracing::error!(%error, "the log could not be written back");
+                        shared.worsen(health_after(&error));
+                        told.store(true, Ordering::Release);
                     }
                 }
             })
             .map_err(OpenError::Folder)?;
         Ok(Self {
             bell: Some(bell),
-            is_long,
             thread: Some(thread),
+            fails,
             commits: 0,
+            full: FULL,
         })
     }
 
-    /// Counts a commit of the writer, and lets it write the log's end back when that is due.
+    /// Counts a commit of the writer, and lets it do what is left to it.
     pub(super) fn committed(&mut self, writer: &Connection) -> rusqlite::Result<()> {
         self.commits += 1;
-        if self.commits >= EVERY {
-            self.commits = 0;
-            // One that is under way, or waits, takes these pages, too, or the next does.
-            let _ = self.bell.iter().try_for_each(|bell| bell.try_send(()));
+        if self.commits < LOOK {
+            return Ok(());
         }
-        if self.is_long.swap(false, Ordering::AcqRel) {
-            write_back(writer)?;
+        self.commits = 0;
+        let log = checkpoint(writer, "NOOP")?;
+        let alone = self.fails.swap(false, Ordering::AcqRel);
+        let alone = alone || log.waiting() >= WAITING && !self.ring();
+        if log.pages >= self.full {
+            writer.busy_timeout(PATIENCE)?;
+            let left = checkpoint(writer, "RESTART");
+            writer.busy_timeout(BUSY)?;
+            let left = left?;
+            self.full = if left.busy { left.pages + FULL } else { FULL };
+        } else if alone || log.pages >= LONG && (log.waiting() < WAITING || log.pages >= 2 * LONG) {
+            checkpoint(writer, "PASSIVE")?;
         }
         Ok(())
+    }
+
+    /// Whether the thread is there to hear it. One that is at work, or rung for, takes these
+    /// pages, too, or the next does.
+    fn ring(&self) -> bool {
+        let rung = self.bell.as_ref().map(|bell| bell.try_send(()));
+        matches!(rung, Some(Ok(()) | Err(mpsc::TrySendError::Full(()))))
     }
 }
 
@@ -86,9 +127,15 @@ impl Drop for Checkpoints {
     }
 }
 
-/// How many pages the log holds.
-fn write_back(connection: &Connection) -> rusqlite::Result<i64> {
+/// One of SQLite's checkpoints, and how long the log is now.
+fn checkpoint(connection: &Connection, how: &str) -> rusqlite::Result<Log> {
     connection
-        .prepare_cached(PASSIVE)?
-        .query_row((), |row| row.get(1))
+        .prepare_cached(&format!("PRAGMA wal_checkpoint({how})"))?
+        .query_row((), |row| {
+            Ok(Log {
+                busy: row.get(0)?,
+                pages: row.get(1)?,
+                written_back: row.get(2)?,
+            })
+        })
 }

@@ -183,6 +183,7 @@ impl Ledger for SqliteStore {
 impl SqliteStore {
     async fn read_unit(&self, id: &PrincipalId) -> Result<Option<(Arc<Head>, String)>, StoreError> {
         let asked = id.clone();
+        let forgotten = self.readers.forgotten();
         let found = self
             .readers
             .read(move |db| readers::unit(db, &asked))
@@ -193,7 +194,7 @@ impl SqliteStore {
             return Err(StoreError::corrupt("a policy is not the one that was set"));
         }
         if let Some((head, policy)) = &found {
-            self.readers.keep(id, head, policy);
+            self.readers.keep(forgotten, id, head, policy);
         }
         Ok(found)
     }

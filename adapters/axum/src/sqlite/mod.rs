@@ -19,6 +19,7 @@ mod rows;
 mod schema;
 mod stage;
 mod thread;
+mod trouble;
 mod writer;
 
 use std::fs::File;

@@ -36,12 +36,19 @@ struct Shown {
     policy: Option<Arc<str>>,
 }
 
+#[derive(Debug, Default)]
+struct AllShown {
+    units: HashMap<PrincipalId, Shown>,
+    /// How often all were forgotten.
+    forgotten: u64,
+}
+
 #[derive(Debug)]
 pub(super) struct Readers {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
     places: Semaphore,
-    shown: RwLock<HashMap<PrincipalId, Shown>>,
+    shown: RwLock<AllShown>,
     /// Found routes never change; missing ones are never kept.
     routes: RwLock<HashMap<KeyHash, PrincipalId>>,
 }
@@ -76,10 +83,10 @@ impl Readers {
     pub(super) fn publish(&self, id: PrincipalId, head: Option<Arc<Head>>, policy: Option<String>) {
         let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
         let Some(head) = head else {
-            shown.remove(&id);
+            shown.units.remove(&id);
             return;
         };
-        let unit = shown.entry(id).or_default();
+        let unit = shown.units.entry(id).or_default();
         let same = unit
             .head
             .as_ref()
@@ -94,29 +101,38 @@ impl Readers {
 
     /// Shows nothing from memory until it was read from the file or committed again.
     pub(super) fn forget(&self) {
-        self.shown
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
+        shown.units.clear();
+        shown.forgotten += 1;
+    }
+
+    /// How often everything was forgotten, for [`keep`](Self::keep).
+    pub(super) fn forgotten(&self) -> u64 {
+        let shown = self.shown.read().unwrap_or_else(PoisonError::into_inner);
+        shown.forgotten
     }
 
     pub(super) fn head(&self, id: &PrincipalId) -> Option<Arc<Head>> {
         let shown = self.shown.read().unwrap_or_else(PoisonError::into_inner);
-        shown.get(id).and_then(|unit| unit.head.clone())
+        shown.units.get(id).and_then(|unit| unit.head.clone())
     }
 
     /// The head and the policy of one moment, if both are in memory.
     pub(super) fn policy(&self, id: &PrincipalId) -> Option<(u64, String)> {
         let shown = self.shown.read().unwrap_or_else(PoisonError::into_inner);
-        let unit = shown.get(id)?;
+        let unit = shown.units.get(id)?;
         let version = unit.head.as_ref()?.policy.version;
         Some((version, unit.policy.as_ref()?.to_string()))
     }
 
-    /// Keeps a head that was read from the file, unless a commit was faster.
-    pub(super) fn keep(&self, id: &PrincipalId, head: &Arc<Head>, policy: &str) {
+    /// Keeps a head that was read from the file, unless a commit was faster. Nothing is kept that
+    /// was read before everything was forgotten: what was faster may be forgotten, too.
+    pub(super) fn keep(&self, forgotten: u64, id: &PrincipalId, head: &Arc<Head>, policy: &str) {
         let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
-        let unit = shown.entry(id.clone()).or_default();
+        if shown.forgotten != forgotten {
+            return;
+        }
+        let unit = shown.units.entry(id.clone()).or_default();
         match &unit.head {
             Some(known) if known.version > head.version => {
                 if known.policy == head.policy && unit.policy.is_none() {

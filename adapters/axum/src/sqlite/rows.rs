@@ -29,7 +29,7 @@ use super::stage::Unit;
 use super::stage::Write;
 
 /// How many overdue rows a sweep takes at once.
-const MOST_DUE: usize = 256;
+pub(super) const MOST_DUE: usize = 256;
 
 /// Entries to append to a unit's chain, with the salts of their commitments.
 #[derive(Debug, Default)]
@@ -115,36 +115,28 @@ pub(super) fn approval(
     Ok(parsed(db, sql, [approval, id.as_str()])?.pop())
 }
 
-/// The rows that a move needs beside what is in memory of its unit.
+/// The rows that a move needs beside what its unit holds in memory.
 pub(super) fn load(
     db: &Connection,
     id: &PrincipalId,
-    unit: &Unit,
     asked: &Move,
     now: Timestamp,
 ) -> Result<Loaded, StoreError> {
-    let mut loaded = Loaded {
-        head: unit.head.clone(),
-        ..Loaded::default()
-    };
+    let mut loaded = Loaded::default();
     match asked.needs() {
-        Needs::Head => {}
+        Needs::Head | Needs::Call(_) => {}
         Needs::Approval(name) => loaded.approval = approval(db, id, name.as_str())?,
-        Needs::Call(name) => loaded.call = unit.call(name),
-        Needs::Request(request, name) => {
-            loaded.call = unit.call(name);
-            if let Some(request) = request {
-                let sql = "SELECT row FROM approvals WHERE principal = ?1 AND request = ?2 \
-                           ORDER BY generation DESC LIMIT 1";
-                let key = request.to_hex();
-                loaded.approval = parsed(db, sql, [id.as_str(), key.as_str()])?.pop();
-            }
+        Needs::Request(None, _) => {}
+        Needs::Request(Some(request), _) => {
+            let sql = "SELECT row FROM approvals WHERE principal = ?1 AND request = ?2 \
+                       ORDER BY generation DESC LIMIT 1";
+            let key = request.to_hex();
+            loaded.approval = parsed(db, sql, [id.as_str(), key.as_str()])?.pop();
         }
         Needs::Due => {
             let sql = "SELECT row FROM approvals WHERE due_at <= ?2 AND principal = ?1 LIMIT ?3";
             let most = i64::try_from(MOST_DUE).unwrap_or(i64::MAX);
             loaded.due = parsed(db, sql, params![id.as_str(), now.as_millis(), most])?;
-            loaded.lapsed = unit.lapsed(now).take(MOST_DUE).cloned().collect();
         }
     }
     Ok(loaded)

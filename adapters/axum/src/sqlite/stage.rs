@@ -21,6 +21,7 @@ use toolgate_core::unit::Head;
 use toolgate_core::unit::Loaded;
 use toolgate_core::unit::Move;
 use toolgate_core::unit::Needs;
+use toolgate_core::unit::Outcome;
 use toolgate_core::unit::Running;
 use toolgate_mcp::store::Advance;
 use toolgate_mcp::store::Moved;
@@ -29,6 +30,7 @@ use toolgate_mcp::store::Wait;
 use toolgate_mcp::store::advance;
 
 use super::rows::Entries;
+use super::rows::MOST_DUE;
 
 /// How long what nobody waits for may stay in memory alone. A process that dies within that time
 /// after it let a read pass leaves no trace of the read; its result was not disclosed.
@@ -81,7 +83,19 @@ impl Unit {
         rows.filter(move |row| row.lease_until <= now)
     }
 
-    /// The calls of these changes that the file holds no longer.
+    /// Adds what a move needs of what is in memory to its rows.
+    pub(super) fn complete(&self, mut loaded: Loaded, asked: &Move, now: Timestamp) -> Loaded {
+        loaded.head = self.head.clone();
+        match asked.needs() {
+            Needs::Call(name) | Needs::Request(_, name) => loaded.call = self.call(name),
+            Needs::Due => loaded.lapsed = self.lapsed(now).take(MOST_DUE).cloned().collect(),
+            Needs::Head | Needs::Approval(_) => {}
+        }
+        loaded
+    }
+
+    /// The calls of these changes: those that begin, and those that are over and that the file
+    /// still holds.
     fn take_calls(&mut self, changes: &mut Changes) -> (Vec<CallId>, Vec<CallId>) {
         let (mut begun, mut gone) = (Vec::new(), Vec::new());
         for change in changes.calls.drain(..) {
@@ -138,7 +152,13 @@ pub(super) enum Taken {
     Waits(oneshot::Receiver<Result<Moved, StoreError>>),
 }
 
-/// All units in memory.
+/// Whether a move let a read pass.
+pub(super) fn is_passed(moved: &Moved) -> bool {
+    moved.outcome == Outcome::Admitted
+}
+
+/// All units in memory. One stays from its first move on: they are as many as the principals, and
+/// hold little beside the calls that run.
 #[derive(Debug)]
 pub(super) struct Stage {
     units: HashMap<PrincipalId, Unit>,
@@ -209,27 +229,24 @@ impl Stage {
         let Some(unit) = self.units.get(id) else {
             return Ok(None);
         };
-        let call = match (asked, asked.needs()) {
-            (Move::Admit(_) | Move::Record(_), Needs::Call(name)) => unit.call(name),
-            _ => return Ok(None),
-        };
-        let loaded = Loaded {
-            head: unit.head.clone(),
-            call,
-            ..Loaded::default()
-        };
+        if !matches!(
+            (asked, asked.needs()),
+            (Move::Admit(_) | Move::Record(_), Needs::Call(_))
+        ) {
+            return Ok(None);
+        }
+        let loaded = unit.complete(Loaded::default(), asked, stamp);
         let done = advance(id, &loaded, &unit.chain, asked, stamp)?;
         if !(done.changes.approvals.is_empty() && done.changes.dropped.is_empty()) {
             return Ok(None);
         }
         let changed = !done.changes_nothing();
-        let kept = self.take(id, done, false, now);
+        let (entries, gone, moved) = self.take(id, done, false, now);
         let unit = self.units.get(id);
         let told = unit.is_none_or(|unit| match wait {
-            Wait::Ordered => self.is_settled(id),
+            Wait::Ordered => self.is_settled(id) && (!changed || is_passed(&moved)),
             Wait::Durable => !changed && unit.changed <= self.committed,
         });
-        let (entries, gone, moved) = kept;
         let waits = !told || !entries.rows.is_empty();
         let (tell, answer) = oneshot::channel();
         let (waiting, taken) = if waits {
@@ -284,7 +301,12 @@ impl Stage {
         (entries, gone, done.moved)
     }
 
-    /// What waits to be written of one unit.
+    /// Whether something waits to be written of one unit.
+    pub(super) fn has_writes_of(&self, id: &PrincipalId) -> bool {
+        self.writes.iter().any(|write| write.id == *id)
+    }
+
+    /// Takes what waits to be written of one unit.
     pub(super) fn writes_of(&mut self, id: &PrincipalId) -> Vec<Write> {
         self.writes
             .extract_if(.., |write| write.id == *id)

@@ -1,5 +1,7 @@
 //! The one thread that writes, with group commit.
 
+mod moves;
+
 use std::collections::HashMap;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,15 +10,13 @@ use std::time::Duration;
 use std::time::Instant;
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use rusqlite::ffi;
 use toolgate_core::id::PrincipalId;
 use toolgate_core::unit::Move;
-use toolgate_core::verdict::Decision;
 use toolgate_mcp::store::Moved;
 use toolgate_mcp::store::StoreError;
-use toolgate_mcp::store::StoreErrorKind;
 use toolgate_mcp::store::Wait;
-use toolgate_mcp::store::advance;
 
 use super::Durability;
 use super::checkpoints::Checkpoints;
@@ -26,15 +26,16 @@ use super::rows;
 use super::stage::Answer;
 use super::stage::Round;
 use super::stage::Saved;
-use super::stage::Unit;
 use super::stage::Write;
 use super::stage::YOUNG;
+use super::trouble::health_after;
+use super::trouble::trouble;
+use super::trouble::worse;
 use super::writer::Fault;
 use super::writer::Finish;
 use super::writer::Health;
 use super::writer::Job;
 use super::writer::Shared;
-use super::writer::Work;
 use super::writer::not_written;
 use super::writer::now;
 
@@ -42,6 +43,8 @@ use super::writer::now;
 const BATCH: usize = 256;
 /// Quiet after which erased arguments leave the log, too.
 const QUIET: Duration = Duration::from_secs(1);
+/// How long they stay at most, where it is never quiet.
+const LATEST: Duration = Duration::from_secs(5);
 /// How long the writer waits for another connection's lock.
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 
@@ -49,6 +52,13 @@ pub(super) const BUSY: Duration = Duration::from_secs(5);
 enum Waiting {
     Moved(Answer, Moved),
     Work(Finish),
+}
+
+/// When the log is emptied of arguments that were erased.
+#[derive(Debug, Clone, Copy)]
+struct Emptying {
+    at: Instant,
+    latest: Instant,
 }
 
 /// What a batch has come to so far.
@@ -74,8 +84,8 @@ pub(super) struct Thread {
     shared: Arc<Shared>,
     /// Whether a commit is flushed to the disk before it is answered.
     flushes: bool,
-    /// When the log is emptied of arguments that were erased, if it holds any.
-    empties: Option<Instant>,
+    /// Set if the log may hold arguments that were erased.
+    empties: Option<Emptying>,
     /// Whether the open transaction can only be given up.
     spoilt: bool,
 }
@@ -87,6 +97,7 @@ impl Drop for Gone {
     fn drop(&mut self) {
         let mut desk = self.0.desk();
         desk.gone = true;
+        self.0.worsen(Health::Poisoned);
         desk.jobs.clear();
         drop(desk.stage.failed());
     }
@@ -107,7 +118,8 @@ impl Thread {
             readers,
             shared,
             flushes: true,
-            empties: None,
+            // A process that was killed has left its log.
+            empties: Some(Emptying::by(now())),
             spoilt: false,
         }
     }
@@ -118,6 +130,12 @@ impl Thread {
             self.batch(jobs);
         }
         drop(self.checkpoints);
+        if self.shared.health() == Health::Poisoned {
+            // The next start reads the log and leaves what did not reach the disk.
+            let kept = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+            let _ = self.connection.set_db_config(kept, true);
+            return;
+        }
         let _ = self
             .connection
             .execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -129,43 +147,38 @@ impl Thread {
         let shared = Arc::clone(&self.shared);
         let mut desk = shared.desk();
         loop {
-            let due = desk.stage.due();
-            if !desk.jobs.is_empty() || desk.stage.is_waited_for() {
-                break;
-            }
             let time = now();
-            if due.is_some_and(|at| desk.stops || at <= time) {
+            let due = desk.stage.due();
+            let waits = !desk.jobs.is_empty() || desk.stage.is_waited_for();
+            let empties = self.empties.filter(|_| !desk.stops);
+            if waits && empties.is_none_or(|empties| empties.latest > time) {
                 break;
             }
-            if desk.stops {
+            if !waits && due.is_some_and(|at| desk.stops || at <= time) {
+                break;
+            }
+            if !waits && desk.stops {
                 return None;
             }
-            if self.empties.is_some_and(|at| at <= time) {
+            if waits || empties.is_some_and(|empties| empties.at <= time) {
                 drop(desk);
-                self.empties = if self.empty_log() {
-                    None
-                } else {
-                    Some(time + QUIET)
-                };
+                self.empties = (!self.empty_log()).then(|| Emptying::by(time + QUIET));
                 desk = shared.desk();
                 continue;
             }
-            desk = match due.into_iter().chain(self.empties).min() {
+            desk.sleeps = true;
+            let at = due.into_iter().chain(empties.map(|empties| empties.at));
+            desk = match at.min() {
                 None => {
-                    desk.sleeps = true;
-                    shared
-                        .bell
-                        .wait(desk)
-                        .unwrap_or_else(PoisonError::into_inner)
+                    let rung = shared.bell.wait(desk);
+                    rung.unwrap_or_else(PoisonError::into_inner)
                 }
                 Some(at) => {
-                    desk.dozes = true;
-                    let wait = shared.bell.wait_timeout(desk, at.duration_since(time));
-                    wait.unwrap_or_else(PoisonError::into_inner).0
+                    let rung = shared.bell.wait_timeout(desk, at.duration_since(time));
+                    rung.unwrap_or_else(PoisonError::into_inner).0
                 }
             };
             desk.sleeps = false;
-            desk.dozes = false;
         }
         drop(desk);
         // Whoever is about to ask for a move may do so now, and shares the commit.
@@ -239,112 +252,6 @@ impl Thread {
                 refuse(round.writes);
                 refuse_jobs(jobs.collect());
             }
-        }
-    }
-
-    fn moved(&mut self, kept: &mut Kept, id: &PrincipalId, asked: &Move, wait: Wait, tell: Answer) {
-        self.save_earlier(kept, id);
-        match self.within(kept, |thread, kept| thread.apply(kept, id, asked, wait)) {
-            Ok((moved, true)) => {
-                let _ = tell.send(Ok(moved));
-            }
-            Ok((moved, false)) => kept.waiting.push(Waiting::Moved(tell, moved)),
-            Err(error) => {
-                self.shared.desk().stage.forget_unchanged(id);
-                let _ = tell.send(Err(error));
-            }
-        }
-    }
-
-    /// Saves what was worked out of a unit in memory before a move that takes rows of its own: the
-    /// entries of a chain are in the order of their numbers.
-    fn save_earlier(&mut self, kept: &mut Kept, id: &PrincipalId) {
-        let writes = self.shared.desk().stage.writes_of(id);
-        if writes.is_empty() {
-            return;
-        }
-        kept.written.insert(id.clone());
-        let saved = self.within(kept, |thread, _| {
-            let db = &thread.connection;
-            writes
-                .iter()
-                .try_for_each(|write| rows::save_write(db, write))
-        });
-        match saved {
-            Ok(()) => kept.waits_for(writes),
-            Err(error) => self.forget_spoilt(id, writes, &error),
-        }
-    }
-
-    /// Works a move out and saves what it changes beside the head. Says whether it may be told at
-    /// once.
-    fn apply(
-        &mut self,
-        kept: &mut Kept,
-        id: &PrincipalId,
-        asked: &Move,
-        wait: Wait,
-    ) -> Result<(Moved, bool), StoreError> {
-        let shared = Arc::clone(&self.shared);
-        let stage = &mut shared.desk().stage;
-        let db = &self.connection;
-        let unknown = Unit::default();
-        if stage.unit(id).is_none() {
-            let unit = rows::unit(db, id)?;
-            if unit.head.is_some() {
-                stage.keep(id, unit);
-            }
-        }
-        let unit = stage.unit(id).unwrap_or(&unknown);
-        let stamp = shared.clock.now();
-        let now_there = unit.head.as_ref().map_or(stamp, |head| head.at.max(stamp));
-        let loaded = rows::load(db, id, unit, asked, now_there)?;
-        let mut done = advance(id, &loaded, &unit.chain, asked, stamp)?;
-        let silent = done.rows.is_empty();
-        let changed = !done.changes_nothing();
-        let policy = done.changes.policy.take();
-        if changed {
-            // A unit's other rows need the row of its head, so the first one is saved at once.
-            if let (None, Some(head)) = (&loaded.head, &done.changes.head) {
-                let (id, head, chain) = (id.clone(), Arc::new(head.clone()), done.chain);
-                rows::save_unit(db, &Saved { id, head, chain })?;
-            }
-            rows::save(db, id, &done.changes, policy.as_deref())?;
-            rows::append(db, id, &done.rows, &done.salts)?;
-        }
-        kept.writes |= changed;
-        let erases = |changes: &toolgate_core::unit::Changes| {
-            !changes.dropped.is_empty() || changes.approvals.iter().any(|a| a.args.is_none())
-        };
-        if erases(&done.changes) {
-            self.empties = Some(now() + QUIET);
-        }
-        if let Some(policy) = policy {
-            kept.policies.insert(id.clone(), policy);
-        }
-        if changed {
-            kept.written.insert(id.clone());
-        }
-        let (_, _, moved) = stage.take(id, done, !is_read(asked), now());
-        let told = wait == Wait::Ordered && silent && stage.is_settled(id);
-        Ok((moved, told))
-    }
-
-    fn worked(&mut self, kept: &mut Kept, work: Work) {
-        let mut finish = None;
-        let done = self.within(kept, |thread, _| {
-            let (done, end) = work(&thread.connection);
-            finish = Some(end);
-            done
-        });
-        match (done, finish) {
-            (Ok(()), Some(finish)) => {
-                kept.writes = true;
-                kept.waiting.push(Waiting::Work(finish));
-            }
-            (Err(error), Some(finish)) => finish(Err(error)),
-            // Dropping the work drops its sender, which its caller reads as a stopped writer.
-            (_, None) => {}
         }
     }
 
@@ -480,6 +387,24 @@ impl Thread {
     }
 }
 
+impl Emptying {
+    /// As soon as it is quiet from then on.
+    fn by(at: Instant) -> Self {
+        Self {
+            at,
+            latest: at + LATEST,
+        }
+    }
+
+    /// Something more was erased.
+    fn postponed(self, at: Instant) -> Self {
+        Self {
+            at: at.min(self.latest),
+            ..self
+        }
+    }
+}
+
 impl Kept {
     fn waits_for(&mut self, writes: Vec<Write>) {
         let waiting = writes.into_iter().filter_map(|write| write.waiting);
@@ -508,15 +433,6 @@ fn run(db: &Connection, sql: &str) -> rusqlite::Result<()> {
     db.prepare_cached(sql)?.execute(()).map(|_| ())
 }
 
-/// Whether a move is a read that may run, or its record.
-fn is_read(asked: &Move) -> bool {
-    match asked {
-        Move::Admit(admit) => admit.verdict.decision == Decision::Run,
-        Move::Record(_) => true,
-        _ => false,
-    }
-}
-
 /// Whether a job must survive a power cut whatever the mode: all but reads and their record.
 fn must_flush(job: &Job) -> bool {
     match job {
@@ -524,39 +440,6 @@ fn must_flush(job: &Job) -> bool {
             *wait == Wait::Durable && !matches!(**asked, Move::Record(_))
         }
         Job::Work(_) => true,
-    }
-}
-
-/// What a failure says of the store: after a failed flush nobody knows what the disk holds.
-pub(super) fn health_after(error: &rusqlite::Error) -> Health {
-    let lost = [
-        ffi::SQLITE_IOERR_FSYNC,
-        ffi::SQLITE_IOERR_DIR_FSYNC,
-        ffi::SQLITE_IOERR_CLOSE,
-    ];
-    match error {
-        rusqlite::Error::SqliteFailure(code, _) if lost.contains(&code.extended_code) => {
-            Health::Poisoned
-        }
-        _ => Health::Failing,
-    }
-}
-
-/// What one job's failure says of the store: nothing if only its own rows are unreadable.
-fn trouble(error: &StoreError) -> Health {
-    if error.kind() != StoreErrorKind::Unavailable {
-        return Health::Ok;
-    }
-    std::error::Error::source(error)
-        .and_then(|source| source.downcast_ref())
-        .map_or(Health::Failing, health_after)
-}
-
-/// What a failure says of the store that makes a whole batch fail.
-fn worse(error: &StoreError) -> Health {
-    match trouble(error) {
-        Health::Poisoned => Health::Poisoned,
-        Health::Failing | Health::Ok => Health::Failing,
     }
 }
 

@@ -85,10 +85,8 @@ impl fmt::Debug for Job {
 pub(super) struct Desk {
     pub(super) stage: Stage,
     pub(super) jobs: Vec<Job>,
-    /// Whether the thread sleeps until it is woken, and has not been.
+    /// Whether the thread sleeps, and has not been woken.
     pub(super) sleeps: bool,
-    /// Whether it sleeps until something is due, and has not been woken.
-    pub(super) dozes: bool,
     pub(super) stops: bool,
     /// Whether the thread is gone.
     pub(super) gone: bool,
@@ -134,16 +132,26 @@ impl Shared {
         }
     }
 
-    /// Reports that a write was kept. A poisoned writer makes none.
+    /// Reports that a write was kept.
     pub(super) fn heal(&self) {
-        self.health.store(Health::Ok as u8, Ordering::Release);
+        self.turn(Health::Failing, Health::Ok);
     }
 
     /// Reports a trouble; one that only a restart ends is never taken back.
     pub(super) fn worsen(&self, state: Health) {
-        if state != Health::Ok && self.health() != Health::Poisoned {
-            self.health.store(state as u8, Ordering::Release);
+        match state {
+            Health::Ok => {}
+            Health::Failing => self.turn(Health::Ok, Health::Failing),
+            Health::Poisoned => self.health.store(state as u8, Ordering::Release),
         }
+    }
+
+    /// INVARIANT: two threads report, so nothing turns what another has made worse.
+    fn turn(&self, from: Health, to: Health) {
+        let turned = (from as u8, to as u8);
+        let _ =
+            self.health
+                .compare_exchange(turned.0, turned.1, Ordering::AcqRel, Ordering::Acquire);
     }
 
     pub(super) fn fault(&self) -> Option<Fault> {
@@ -153,7 +161,7 @@ impl Shared {
 
     /// Wakes the thread for what somebody waits for.
     fn wake(&self, desk: &mut Desk) {
-        if std::mem::take(&mut desk.sleeps) | std::mem::take(&mut desk.dozes) {
+        if std::mem::take(&mut desk.sleeps) {
             self.bell.notify_one();
         }
     }
@@ -196,9 +204,6 @@ impl Writer {
     }
 
     pub(super) fn health(&self) -> Health {
-        if self.shared.desk().gone {
-            return Health::Poisoned;
-        }
         self.shared.health()
     }
 
@@ -236,17 +241,19 @@ impl Writer {
         if desk.stops || desk.gone {
             return Err(stopped());
         }
-        if self.shared.health() == Health::Poisoned {
-            return Err(not_written());
-        }
+        let wait = match self.shared.health() {
+            Health::Poisoned => return Err(not_written()),
+            // While nothing is kept, nothing is let pass on credit: what it takes of a limit would
+            // be given back.
+            Health::Failing => Wait::Durable,
+            Health::Ok => wait,
+        };
         let stamp = self.shared.clock.now();
+        let idle = desk.stage.due().is_none();
         if let Some(taken) = desk.stage.quick(id, &asked, wait, stamp, now())? {
-            if desk.stage.is_waited_for() {
+            // The thread learns that somebody waits, or when it is to look again.
+            if desk.stage.is_waited_for() || idle && desk.stage.due().is_some() {
                 self.shared.wake(desk);
-            } else if desk.sleeps && desk.stage.due().is_some() {
-                // The thread learns when it is to look again.
-                desk.sleeps = false;
-                self.shared.bell.notify_one();
             }
             return Ok(taken);
         }
@@ -276,7 +283,16 @@ impl Writer {
             (done, finish)
         });
         self.leave(job)?;
-        told.await.map_err(|_| stopped())?
+        // Work that was not begun is dropped, and its sender with it.
+        told.await.map_err(|_| self.dropped())?
+    }
+
+    fn dropped(&self) -> StoreError {
+        if self.shared.desk().gone {
+            stopped()
+        } else {
+            not_written()
+        }
     }
 
     fn leave(&self, work: Work) -> Result<(), StoreError> {
@@ -313,3 +329,6 @@ impl Drop for Writer {
         self.stop();
     }
 }
+
+#[cfg(test)]
+mod tests;

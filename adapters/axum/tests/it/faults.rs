@@ -500,6 +500,111 @@ async fn a_policy_that_was_never_set_is_not_in_force() {
     assert_eq!(error.kind(), StoreErrorKind::Corrupt);
 }
 
+/// What a read takes of a limit is not given back while the disk takes nothing.
+#[tokio::test]
+async fn limits_hold_while_the_disk_is_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder);
+    let id = principal(&store, "bot").await;
+    store.limit_pages(1).await.unwrap();
+    let full = |pad: usize| {
+        let note = Event::note("dry_run").with("pad", "x".repeat(pad));
+        async { store.note(&id, note).await.is_err() }
+    };
+    // Nothing fits any more, be it large or small.
+    for pad in [3_000, 1] {
+        while !full(pad).await {}
+    }
+    assert_eq!(store.health(), Health::Failing);
+    let mut passed = 0;
+    for _ in 0..20 {
+        let mut asked = contract::admit(&id, &"x".repeat(3_000), Decision::Run);
+        asked.limits = Limits {
+            per_minute: 2,
+            per_day: 5,
+            tool_per_minute: None,
+        };
+        let admitted = store.admit(&id, asked.clone()).await;
+        passed += u32::from(admitted.is_ok_and(|moved| moved.outcome == Outcome::Admitted));
+        let _ = LedgerExt::record(&store, &id, record(&asked)).await;
+    }
+    assert!(passed <= 2, "{passed} reads under a limit of 2");
+}
+
+/// A read that runs is soon in the file, also while the writer waits for a second of quiet.
+#[tokio::test]
+async fn a_read_that_runs_is_soon_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder);
+    let id = principal(&store, "bot").await;
+    let kept = raw(folder.path());
+    let mut soon = false;
+    for n in 0..5 {
+        // Arguments that are erased are what it waits for.
+        let asked = contract::admit(&id, &format!("w{n}"), Decision::Queue);
+        let Outcome::Queued(approval) = store.admit(&id, asked).await.unwrap().outcome else {
+            panic!("not queued")
+        };
+        let no = Decide {
+            call: format!("d{n}").parse().unwrap(),
+            approval: approval.id,
+            approved: false,
+            by: "ann".parse().unwrap(),
+            reason: None,
+            recheck: None,
+            lease_ms: 40_000,
+        };
+        store.decide(&id, no).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        let asked = observe(&id);
+        store.admit(&id, asked.clone()).await.unwrap();
+        let held = || -> bool {
+            let sql = "SELECT count(*) FROM calls WHERE call = ?1";
+            kept.query_row(sql, [asked.call.as_str()], |row| row.get(0))
+                .unwrap()
+        };
+        let waited = async {
+            while !held() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let quiet = Duration::from_millis(500);
+        soon |= tokio::time::timeout(quiet, waited).await.is_ok();
+    }
+    assert!(soon, "a read that runs waits for the quiet");
+}
+
+/// The entries of a chain are listed in the order of their numbers, and pages leave none out.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_a_chain_leave_nothing_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = std::sync::Arc::new(open(&folder));
+    let id = principal(&store, "bot").await;
+    let mut tasks = Vec::new();
+    for n in 0..2_000 {
+        let (store, id) = (std::sync::Arc::clone(&store), id.clone());
+        tasks.push(tokio::spawn(async move {
+            if n % 2 == 0 {
+                store.note(&id, Event::note("dry_run")).await.unwrap();
+            } else {
+                let mut asked = observe(&id);
+                asked.limits.per_minute = 1_000_000;
+                store.admit(&id, asked.clone()).await.unwrap();
+                let done = LedgerExt::record(store.as_ref(), &id, record(&asked)).await;
+                done.unwrap();
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let chain = ChainId::new(id.as_str()).unwrap();
+    let rows = store.slice(&chain, 1, 10_000).await.unwrap();
+    assert_eq!(rows.len(), 2_001);
+    let ordered = rows.is_sorted_by(|a, b| a.position < b.position);
+    assert!(ordered, "a position is not in the order of the numbers");
+}
+
 /// A disk that fills up in the middle of a batch takes nothing of it halfway.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disk_that_fills_up_keeps_moves_whole() {

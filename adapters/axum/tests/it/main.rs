@@ -7,5 +7,6 @@ mod copies;
 mod embed;
 mod faults;
 mod files;
+mod log;
 mod server;
 mod sqlite;

@@ -1,5 +1,6 @@
 //! `toolgate audit`: reading the chains back, with a gate or without one.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufRead;
 use std::io::BufReader;
@@ -12,7 +13,6 @@ use serde_json::json;
 use toolgate_audit::ChainId;
 use toolgate_audit::ExportVerifier;
 use toolgate_audit::Head;
-use toolgate_audit::Report;
 use toolgate_audit::StoredRow;
 use toolgate_audit::Summary;
 use toolgate_audit::Verifier;
@@ -178,22 +178,23 @@ fn export_summary(path: &Path) -> Result<(Summary, Vec<u64>), Failure> {
 }
 
 pub(super) fn data_summary(store: &ReadOnly) -> Result<Summary, Failure> {
-    let chains = store.chains().map_err(unreadable)?;
-    let reports: Result<Vec<Report>, Failure> = chains
-        .into_iter()
-        .map(|(chain, head)| {
-            let mut verifier = Verifier::new(chain.clone());
-            rows(store, &chain, head, |row| {
-                verifier.feed(stored(row));
-                Ok(())
-            })?;
-            if let Some(row) = beyond(store, &chain)? {
-                verifier.feed(stored(&row));
-            }
-            Ok(verifier.finish(Some(&head)))
-        })
-        .collect();
-    Ok(reports?.into_iter().collect())
+    let mut read = Vec::new();
+    for (chain, head) in store.chains().map_err(unreadable)? {
+        let mut verifier = Verifier::new(chain.clone());
+        rows(store, &chain, head, |row| {
+            verifier.feed(stored(row));
+            Ok(())
+        })?;
+        read.push((chain, head, verifier));
+    }
+    let beyond = beyond(store)?;
+    let finish = |(chain, head, mut verifier): (ChainId, Head, Verifier)| {
+        if let Some(row) = beyond.get(&chain) {
+            verifier.feed(stored(row));
+        }
+        verifier.finish(Some(&head))
+    };
+    Ok(read.into_iter().map(finish).collect())
 }
 
 /// Goes through the rows of a chain up to a head; what a running gate appends meanwhile belongs
@@ -221,17 +222,21 @@ fn rows(
     }
 }
 
-/// A row that no writer appended: stored beyond the head, however often the head is read.
-fn beyond(store: &ReadOnly, chain: &ChainId) -> Result<Option<Filed>, Failure> {
-    let size = || -> Result<u64, Failure> {
-        let chains = store.chains().map_err(unreadable)?;
-        let found = chains.into_iter().find(|(id, _)| id == chain);
-        Ok(found.map_or(0, |(_, head)| head.size))
-    };
-    let from = size()?.saturating_add(1);
-    let row = store.slice(chain, from, 1).map_err(unreadable)?;
-    let now = size()?;
-    Ok(row.into_iter().next().filter(|row| row.seq > now))
+/// Rows that no writer appended: stored beyond the heads, however often those are read.
+fn beyond(store: &ReadOnly) -> Result<BTreeMap<ChainId, Filed>, Failure> {
+    let mut found = BTreeMap::new();
+    for (chain, head) in store.chains().map_err(unreadable)? {
+        let row = store.slice(&chain, head.size.saturating_add(1), 1);
+        if let Some(row) = row.map_err(unreadable)?.into_iter().next() {
+            found.insert(chain, row);
+        }
+    }
+    if !found.is_empty() {
+        let now = store.chains().map_err(unreadable)?;
+        let now: BTreeMap<ChainId, Head> = now.into_iter().collect();
+        found.retain(|chain, row| now.get(chain).is_none_or(|head| row.seq > head.size));
+    }
+    Ok(found)
 }
 
 fn stored(row: &Filed) -> StoredRow<'_> {
