@@ -339,6 +339,9 @@ pub struct Approval {
     /// The key that asked; none if the host vouches for the caller.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub key: Option<KeyId>,
+    /// The call that asked, so that asking twice by it is asking once.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub call: Option<CallId>,
     /// The canonical arguments in the clear, until the request leaves its window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub args: Option<String>,
@@ -367,6 +370,9 @@ pub struct Approval {
     /// When the agent first got the result.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub handed_over_at: Option<Timestamp>,
+    /// The call that the result was handed over to last, so that doing it twice is doing it once.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub handed_over_to: Option<CallId>,
     /// How long the result is replayed after that, in milliseconds.
     pub replay_ms: i64,
     /// Why it failed, is blocked or unknown, in the gate's words.

@@ -48,7 +48,10 @@ pub(super) fn admit(mut draft: Draft, loaded: &Loaded, admit: &Admit) -> Step {
         Some(Before::Claimed(approval)) => {
             return Step::still(Outcome::Claimed(Box::new(approval.clone())));
         }
-        None => {}
+        Some(Before::Queued(approval)) if approval.answers(draft.now) => {
+            return Step::still(Outcome::Queued(Box::new(approval.clone())));
+        }
+        Some(Before::Queued(_)) | None => {}
     }
     if admit.policy_version != draft.head.policy.version {
         return Step::still(Outcome::Stale);
@@ -68,7 +71,7 @@ pub(super) fn admit(mut draft: Draft, loaded: &Loaded, admit: &Admit) -> Step {
         let mut earlier = found.clone();
         sweep::close_if_overdue(&mut draft, &mut earlier);
         if earlier.answers(draft.now) {
-            if !admit.new_request {
+            if !admit.new_request || is_asked_by(&earlier, admit) {
                 return held(draft, admit, earlier);
             }
             if !earlier.may_be_asked_anew(draft.now) {
@@ -98,6 +101,7 @@ pub(super) fn admit(mut draft: Draft, loaded: &Loaded, admit: &Admit) -> Step {
 enum Before<'a> {
     Admitted(&'a Running),
     Claimed(&'a Approval),
+    Queued(&'a Approval),
 }
 
 fn made_before<'a>(loaded: &'a Loaded, admit: &Admit) -> Option<Before<'a>> {
@@ -105,12 +109,19 @@ fn made_before<'a>(loaded: &'a Loaded, admit: &Admit) -> Option<Before<'a>> {
         return Some(Before::Admitted(running));
     }
     let approval = loaded.approval.as_ref()?;
+    if approval.status == Status::Pending && is_asked_by(approval, admit) {
+        return Some(Before::Queued(approval));
+    }
     let mine = approval
         .claim
         .as_ref()
         .is_some_and(|claim| claim.call == admit.call);
     (mine && approval.unattended && approval.status == Status::Applying)
         .then_some(Before::Claimed(approval))
+}
+
+fn is_asked_by(approval: &Approval, admit: &Admit) -> bool {
+    approval.call.as_ref() == Some(&admit.call)
 }
 
 /// Ends a call that was let pass and will not be made: whoever asks again has not made it yet.
@@ -123,6 +134,8 @@ fn give_up(draft: &mut Draft, before: Before<'_>) {
         Before::Claimed(approval) => {
             settle::not_made(draft, approval.clone());
         }
+        // It waits for a person, who is told what bars it.
+        Before::Queued(_) => {}
     }
 }
 
@@ -146,6 +159,10 @@ fn refuse(mut draft: Draft, admit: &Admit, reason: Reason) -> Step {
         key: admit.key.as_ref(),
         path: reason.path.as_deref(),
     };
+    if repeats::is_known(&draft, &admit.call, reason.code) {
+        return draft.end(Outcome::Refused(reason));
+    }
+    repeats::remember(&mut draft, &admit.call, reason.code);
     if !repeats::is_new(&mut draft, like) {
         return draft.end(Outcome::Refused(reason));
     }
@@ -161,12 +178,18 @@ fn refuse(mut draft: Draft, admit: &Admit, reason: Reason) -> Step {
     draft.end(Outcome::Refused(reason))
 }
 
-/// An earlier request answers: asking again takes a token of all calls, and nothing else.
+/// An earlier request answers: asking again takes a token of all calls, and nothing else. The very
+/// call that made the request, or was answered so before, takes none.
 fn held(mut draft: Draft, admit: &Admit, earlier: Approval) -> Step {
     let now = draft.now;
+    let known = repeats::is_known(&draft, &admit.call, Code::Held);
+    if known || is_asked_by(&earlier, admit) {
+        return draft.end(Outcome::Held(Box::new(earlier)));
+    }
     if let Err(shortfall) = draft.head.meters.take_overall(&admit.limits, now) {
         return refuse(draft, admit, shortfall.reason());
     }
+    repeats::remember(&mut draft, &admit.call, Code::Held);
     note_held(&mut draft, &earlier, Some(&admit.call), admit.key.as_ref());
     draft.end(Outcome::Held(Box::new(earlier)))
 }
@@ -233,6 +256,7 @@ fn row(
         digest: subject.digest,
         policy_version: admit.policy_version,
         key: admit.key.clone(),
+        call: Some(admit.call.clone()),
         args: Some(subject.args.clone()),
         redacted: admit.redacted.clone().unwrap_or_default(),
         status: Status::Pending,
@@ -244,6 +268,7 @@ fn row(
         settled_at: None,
         result: None,
         handed_over_at: None,
+        handed_over_to: None,
         replay_ms: subject.replay_ms,
         message: None,
         code: None,

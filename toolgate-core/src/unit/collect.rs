@@ -97,11 +97,13 @@ pub(super) fn collect(mut draft: Draft, loaded: &Loaded, collect: &Collect) -> S
         return Step::still(Outcome::Missing);
     };
     let mut approval = found.clone();
-    let replayed = approval.handed_over_at.is_some();
-    if !replayed {
-        approval.handed_over_at = Some(draft.now);
-        draft.save(&approval);
+    if approval.handed_over_to.as_ref() == Some(&collect.call) {
+        return Step::still(Outcome::Collected(Box::new(approval)));
     }
+    let replayed = approval.handed_over_at.is_some();
+    approval.handed_over_at = approval.handed_over_at.or(Some(draft.now));
+    approval.handed_over_to = Some(collect.call.clone());
+    draft.save(&approval);
     draft.event(
         Event::new(EventKind::Collected)
             .tool(Some(&approval.tool))

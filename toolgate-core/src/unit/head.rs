@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::approval::MOST_OPEN;
 use crate::digest::Digest;
+use crate::id::CallId;
 use crate::id::KeyId;
 use crate::id::OperatorName;
 use crate::id::PolicyName;
@@ -57,6 +58,9 @@ pub struct Head {
     /// Equal answers that are being counted instead of written again.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub repeats: Vec<Repeat>,
+    /// The latest calls that were answered and left no row of their own.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub answered: Vec<Answered>,
 }
 
 impl Head {
@@ -181,4 +185,15 @@ pub struct Repeat {
     pub since: Timestamp,
     /// How often it came again without being written.
     pub more: u64,
+}
+
+/// A call that was refused, or that an earlier request answered: asked again because its answer was
+/// lost, it is not counted again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answered {
+    /// The call.
+    pub call: CallId,
+    /// The answer.
+    pub code: Code,
 }

@@ -23,6 +23,7 @@ mod sweep;
 pub use event::Event;
 pub use event::EventKind;
 pub use event::Seal;
+pub use head::Answered;
 pub use head::Head;
 pub use head::Key;
 pub use head::Killed;

@@ -51,9 +51,9 @@ pub enum Move {
         /// Why.
         reason: Option<String>,
     },
-    /// Writes something down.
+    /// Writes something down; it names no call, so whoever asks again writes it again.
     Note(Box<Event>),
-    /// Asks after a request.
+    /// Asks after a request; it names no call, so each asking is one more.
     Poll(Box<Poll>),
     /// Writes an observation down, so that its result may be disclosed.
     Record(Box<Record>),

@@ -1,10 +1,12 @@
 //! Equal answers within ten seconds: the first is written down, the others are counted, and the
 //! count is written down too.
 
+use super::Answered;
 use super::Event;
 use super::EventKind;
 use super::Repeat;
 use super::step::Draft;
+use crate::id::CallId;
 use crate::id::KeyId;
 use crate::id::ToolName;
 use crate::time::SECOND;
@@ -13,6 +15,8 @@ use crate::verdict::Code;
 
 /// How long an answer written down stands for equal ones, in milliseconds.
 const COLLAPSE: i64 = 10 * SECOND;
+/// How many calls are remembered that were answered.
+const MOST_ANSWERED: usize = 16;
 /// The most different answers counted at once.
 const MOST_REPEATS: usize = 64;
 /// The longest place that is kept to compare with, in bytes; answers about others are all written.
@@ -56,6 +60,22 @@ impl Repeat {
             .with("since", self.since)
             .with(word, self.more)
     }
+}
+
+/// Whether this very call was answered so just now, and is asked again.
+pub(super) fn is_known(draft: &Draft, call: &CallId, code: Code) -> bool {
+    let mut answered = draft.head.answered.iter();
+    answered.any(|known| known.call == *call && known.code == code)
+}
+
+/// Remembers how a call was answered that leaves no row of its own.
+pub(super) fn remember(draft: &mut Draft, call: &CallId, code: Code) {
+    let answered = &mut draft.head.answered;
+    if answered.len() >= MOST_ANSWERED {
+        answered.remove(0);
+    }
+    let call = call.clone();
+    answered.push(Answered { call, code });
 }
 
 /// Counts an answer, and says whether to write it down: not if an equal one was written within ten

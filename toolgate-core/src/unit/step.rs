@@ -308,6 +308,7 @@ fn born(id: &PrincipalId, create: &Create, stamp: Timestamp) -> Step {
         open: 0,
         fence: 0,
         repeats: Vec::new(),
+        answered: Vec::new(),
     };
     let changes = Changes {
         head: Some(head),

@@ -10,6 +10,7 @@ use toolgate_core::approval::Status;
 use toolgate_core::classify;
 use toolgate_core::classify::Mode;
 use toolgate_core::id::CallId;
+use toolgate_core::id::PrincipalId;
 use toolgate_core::json::parse_strict;
 use toolgate_core::unit::Admit;
 use toolgate_core::unit::Collect;
@@ -28,6 +29,7 @@ use super::call::overall;
 use super::stage::Filtered;
 use super::stage::Wishes;
 use crate::store::LedgerExt as _;
+use crate::store::Moved;
 use crate::store::StoreError;
 
 /// The tool that answers what became of a request.
@@ -228,7 +230,7 @@ impl Gate {
             policy_version,
             ending: filtered.ending.clone(),
         };
-        let moved = match self.0.ledger.collect(principal, collect).await {
+        let moved = match self.collect(principal, collect).await {
             Ok(moved) => moved,
             Err(error) => return Some(kept(&error)),
         };
@@ -243,6 +245,22 @@ impl Gate {
             Err(Some(reason)) => Reply::refused(&reason),
             Err(None) => Reply::kept(approval),
         })
+    }
+
+    /// Asks the unit. An answer that was lost may have been persisted: handing over to the same
+    /// call again is handing over once.
+    async fn collect(
+        &self,
+        principal: &PrincipalId,
+        collect: Collect,
+    ) -> Result<Moved, StoreError> {
+        match self.0.ledger.collect(principal, collect.clone()).await {
+            Ok(moved) => Ok(moved),
+            Err(error) => {
+                self.append_failed(&error);
+                self.0.ledger.collect(principal, collect).await
+            }
+        }
     }
 }
 
