@@ -117,7 +117,10 @@ pub trait Ledger: Send + Sync + fmt::Debug {
     /// Changes a unit by one move, in one transaction.
     ///
     /// An answer of [`StoreErrorKind::Unavailable`](super::StoreErrorKind) may mean that the move
-    /// was persisted; moves are idempotent by call id and fence, so it may be asked again.
+    /// was persisted; moves are idempotent by call id and fence, so it may be asked again. Some
+    /// then answer that they were made: `record` with `Missing`, `create` with `Exists`, a no with
+    /// `Conflict`, a sweep with nothing to close. A note and an asking after a request name no
+    /// call: each is one more.
     async fn apply(&self, id: &PrincipalId, asked: Move, wait: Wait) -> Result<Moved, StoreError>;
 
     /// The store's time.

@@ -1,7 +1,5 @@
 //! Calls through the gate.
 
-use std::sync::atomic::Ordering;
-
 use futures_util::future::join_all;
 use serde_json::Value;
 use serde_json::json;
@@ -12,6 +10,9 @@ use toolgate_mcp::gateway::DecideError;
 use toolgate_mcp::gateway::OperateError;
 use toolgate_mcp::gateway::Reply;
 use toolgate_mcp::store::Ledger as _;
+use toolgate_mcp::store::contract::At;
+use toolgate_mcp::store::contract::Fault;
+use toolgate_mcp::store::contract::Often;
 use toolgate_mcp::upstream::UpstreamError;
 
 use super::host::Host;
@@ -139,13 +140,13 @@ async fn what_cannot_be_written_down_is_neither_done_nor_disclosed() {
     let bot = host
         .caller(&json!({"tools": {"look": {}, "note": {"approval": "never"}}}))
         .await;
-    host.ledger.broken.store(true, Ordering::SeqCst);
+    host.ledger.fail(Fault::Before, At::Moves, Often::Always);
     assert_eq!(
         outcome(host.call(&bot, "note", "a").await)["code"],
         "unavailable"
     );
     assert_eq!(host.desk.made(), 0);
-    host.ledger.broken.store(false, Ordering::SeqCst);
+    host.ledger.mend();
 
     // The store fails while the tool reads: nothing of its answer gets out.
     let held = host.desk.hold();
@@ -154,7 +155,7 @@ async fn what_cannot_be_written_down_is_neither_done_nor_disclosed() {
         while host.desk.made() == 0 {
             tokio::task::yield_now().await;
         }
-        host.ledger.broken.store(true, Ordering::SeqCst);
+        host.ledger.fail(Fault::Before, At::Moves, Often::Always);
         held.add_permits(1);
     };
     let (reply, ()) = tokio::join!(reading, breaking);

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,19 +12,12 @@ use async_trait::async_trait;
 use serde_json::Value;
 use serde_json::json;
 use toolgate_audit::ChainId;
-use toolgate_core::approval::Approval;
-use toolgate_core::approval::ApprovalId;
-use toolgate_core::approval::Status;
 use toolgate_core::catalog::Provenance;
 use toolgate_core::catalog::Source;
 use toolgate_core::catalog::Trust;
 use toolgate_core::classify;
 use toolgate_core::classify::Mode;
 use toolgate_core::id::OperatorName;
-use toolgate_core::id::PrincipalId;
-use toolgate_core::time::Timestamp;
-use toolgate_core::unit::Head;
-use toolgate_core::unit::Move;
 use toolgate_mcp::gateway::CallRequest;
 use toolgate_mcp::gateway::Caller;
 use toolgate_mcp::gateway::Deadlines;
@@ -38,14 +30,9 @@ use toolgate_mcp::ports::Spawn;
 use toolgate_mcp::ports::Task;
 use toolgate_mcp::ports::Timer;
 use toolgate_mcp::ports::Unwatched;
-use toolgate_mcp::store::ApprovalQuery;
-use toolgate_mcp::store::EntryQuery;
-use toolgate_mcp::store::Filed;
-use toolgate_mcp::store::Ledger;
-use toolgate_mcp::store::Moved;
-use toolgate_mcp::store::StoreError;
-use toolgate_mcp::store::Wait;
+use toolgate_mcp::store::Ledger as _;
 use toolgate_mcp::store::contract::Clocked;
+use toolgate_mcp::store::contract::Faulty;
 use toolgate_mcp::store::memory::MemoryStore;
 use toolgate_mcp::upstream::Listing;
 use toolgate_mcp::upstream::ToolCall;
@@ -81,91 +68,6 @@ impl Entropy for Counter {
             *to = *from;
         }
         Ok(())
-    }
-}
-
-/// A store that can be told to fail, before it persists or after.
-#[derive(Debug)]
-pub(crate) struct Fragile {
-    pub(crate) store: MemoryStore,
-    pub(crate) broken: AtomicBool,
-    /// Fails once, after the move is made.
-    pub(crate) loses_an_answer: AtomicBool,
-    /// Fails each hand-over.
-    pub(crate) hands_nothing_over: AtomicBool,
-    /// Fails each move of this unit.
-    pub(crate) torn: Mutex<Option<PrincipalId>>,
-}
-
-#[async_trait]
-impl Ledger for Fragile {
-    async fn apply(&self, id: &PrincipalId, asked: Move, wait: Wait) -> Result<Moved, StoreError> {
-        if self.broken.load(Ordering::SeqCst) {
-            return Err(StoreError::unavailable("told to fail"));
-        }
-        let torn = self.torn.lock().unwrap().as_ref() == Some(id);
-        let kept =
-            matches!(asked, Move::Collect(_)) && self.hands_nothing_over.load(Ordering::SeqCst);
-        if torn || kept {
-            return Err(StoreError::unavailable("told to fail"));
-        }
-        let moved = self.store.apply(id, asked, wait).await;
-        if self.loses_an_answer.swap(false, Ordering::SeqCst) {
-            return Err(StoreError::unavailable("told to lose the answer"));
-        }
-        moved
-    }
-
-    fn now(&self) -> Timestamp {
-        self.store.now()
-    }
-
-    async fn head(&self, id: &PrincipalId) -> Result<Option<Arc<Head>>, StoreError> {
-        self.store.head(id).await
-    }
-
-    async fn policy(&self, id: &PrincipalId) -> Result<Option<(u64, String)>, StoreError> {
-        self.store.policy(id).await
-    }
-
-    async fn approval(
-        &self,
-        id: &PrincipalId,
-        approval: &ApprovalId,
-    ) -> Result<Option<Approval>, StoreError> {
-        self.store.approval(id, approval).await
-    }
-
-    async fn approvals(
-        &self,
-        query: &ApprovalQuery,
-    ) -> Result<Vec<(PrincipalId, Approval)>, StoreError> {
-        self.store.approvals(query).await
-    }
-
-    async fn count(&self, status: Status) -> Result<u64, StoreError> {
-        self.store.count(status).await
-    }
-
-    async fn entries(&self, query: &EntryQuery) -> Result<Vec<Filed>, StoreError> {
-        self.store.entries(query).await
-    }
-
-    async fn slice(
-        &self,
-        chain: &ChainId,
-        from: u64,
-        limit: usize,
-    ) -> Result<Vec<Filed>, StoreError> {
-        self.store.slice(chain, from, limit).await
-    }
-
-    async fn chains(&self) -> Result<Vec<(ChainId, toolgate_audit::Head)>, StoreError> {
-        self.store.chains().await
-    }
-
-    async fn overdue(&self) -> Result<Vec<PrincipalId>, StoreError> {
-        self.store.overdue().await
     }
 }
 
@@ -280,7 +182,7 @@ impl Upstream for Desk {
 
 pub(crate) struct Host {
     pub(crate) gate: Gate,
-    pub(crate) ledger: Arc<Fragile>,
+    pub(crate) ledger: Arc<Faulty<Box<MemoryStore>>>,
     pub(crate) clock: Clocked,
     pub(crate) desk: Arc<Desk>,
 }
@@ -292,13 +194,7 @@ impl Host {
 
     pub(crate) async fn with(deadlines: Deadlines) -> Self {
         let clock = Clocked::default();
-        let ledger = Arc::new(Fragile {
-            store: MemoryStore::new(clock.clone()),
-            broken: AtomicBool::new(false),
-            loses_an_answer: AtomicBool::new(false),
-            hands_nothing_over: AtomicBool::new(false),
-            torn: Mutex::default(),
-        });
+        let ledger = Arc::new(Faulty::new(Box::new(MemoryStore::new(clock.clone()))));
         let desk = Arc::new(Desk::default());
         let gate = Gate::new(Parts {
             ledger: ledger.clone(),

@@ -12,5 +12,4 @@ mod host;
 mod naive;
 mod store;
 mod trouble;
-mod unsteady;
 mod wire;

@@ -1,15 +1,17 @@
 //! Lost answers, failing stores, tools that do not answer as they should, policies that change
 //! meanwhile.
 
-use std::sync::atomic::Ordering;
-
 use serde_json::Value;
 use serde_json::json;
 use toolgate_core::approval::ApprovalId;
 use toolgate_core::approval::Status;
+use toolgate_core::unit::Move;
 use toolgate_core::verdict::Retry;
 use toolgate_mcp::gateway::Caller;
 use toolgate_mcp::store::Ledger as _;
+use toolgate_mcp::store::contract::At;
+use toolgate_mcp::store::contract::Fault;
+use toolgate_mcp::store::contract::Often;
 use toolgate_mcp::upstream::UpstreamError;
 
 use super::host::Host;
@@ -26,6 +28,10 @@ fn never() -> Value {
 
 fn asking() -> Value {
     json!({"tools": {"look": {}, "note": {}}})
+}
+
+fn hand_overs() -> At {
+    At::These(|asked| matches!(asked, Move::Collect(_)))
 }
 
 async fn pending(host: &Host, caller: &Caller, arguments: &Value) -> ApprovalId {
@@ -47,17 +53,17 @@ async fn set_policy(host: &Host, caller: &Caller, policy: &Value) {
 async fn an_answer_of_the_store_that_was_lost_is_asked_for_again() {
     let host = Host::new().await;
     let bot = host.caller(&never()).await;
-    host.ledger.loses_an_answer.store(true, Ordering::SeqCst);
+    host.ledger.fail(Fault::After, At::Moves, Often::Next(1));
     let written = result(host.call(&bot, "note", "a").await);
     assert!(text(&written).contains('a'));
-    host.ledger.loses_an_answer.store(true, Ordering::SeqCst);
+    host.ledger.fail(Fault::After, At::Moves, Often::Next(1));
     assert!(text(&result(host.call(&bot, "look", "b").await)).contains('b'));
     assert_eq!(host.desk.made(), 2);
 
     set_policy(&host, &bot, &asking()).await;
     for (approved, status) in [(true, Status::Applied), (false, Status::Declined)] {
         let id = pending(&host, &bot, &json!({"text": approved.to_string()})).await;
-        host.ledger.loses_an_answer.store(true, Ordering::SeqCst);
+        host.ledger.fail(Fault::After, At::Moves, Often::Next(1));
         let decided = host.gate.decide(&id, approved, &ann(), None).await.unwrap();
         assert_eq!(decided.approval.status, status);
     }
@@ -68,7 +74,7 @@ async fn an_answer_of_the_store_that_was_lost_is_asked_for_again() {
 async fn a_made_call_is_never_called_undone() {
     let host = Host::new().await;
     let bot = host.caller(&never()).await;
-    host.ledger.hands_nothing_over.store(true, Ordering::SeqCst);
+    host.ledger.fail(Fault::Before, hand_overs(), Often::Always);
     for _ in 0..3 {
         let said = outcome(host.call(&bot, "note", "a").await);
         assert_eq!(
@@ -77,13 +83,24 @@ async fn a_made_call_is_never_called_undone() {
         );
     }
     assert_eq!(host.desk.made(), 1);
-    host.ledger
-        .hands_nothing_over
-        .store(false, Ordering::SeqCst);
+    host.ledger.mend();
     assert!(text(&result(host.call(&bot, "note", "a").await)).contains('a'));
     assert_eq!(host.desk.made(), 1);
     host.call(&bot, "note", "a").await;
     assert_eq!(host.desk.made(), 2);
+}
+
+#[tokio::test]
+async fn a_result_whose_hand_over_was_lost_is_handed_over() {
+    let host = Host::new().await;
+    let bot = host.caller(&never()).await;
+    for fault in [Fault::After, Fault::Before] {
+        host.ledger.fail(fault, hand_overs(), Often::Next(1));
+        assert!(text(&result(host.call(&bot, "note", "a").await)).contains('a'));
+    }
+    assert_eq!(host.desk.made(), 2);
+    let kinds = host.kinds(&bot).await;
+    assert_eq!(kinds[2..], ["intent", "outcome", "collected"].repeat(2));
 }
 
 #[tokio::test]
@@ -218,7 +235,8 @@ async fn a_unit_that_cannot_be_swept_holds_up_no_other() {
             pending(&host, bot, &json!({"text": "a"})).await;
         }
         host.clock.pass(24 * 60 * 60 * 1_000);
-        *host.ledger.torn.lock().unwrap() = Some(bots[torn].principal().clone());
+        let unit = At::Unit(bots[torn].principal().clone());
+        host.ledger.fail(Fault::Before, unit, Often::Always);
         assert!(host.gate.sweep().await.is_err());
         for (n, bot) in bots.iter().enumerate() {
             let head = host.ledger.head(bot.principal()).await.unwrap().unwrap();

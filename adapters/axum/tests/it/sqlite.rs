@@ -31,6 +31,7 @@ use toolgate_mcp::store::Operator;
 use toolgate_mcp::store::Role;
 use toolgate_mcp::store::StoreErrorKind;
 use toolgate_mcp::store::contract::Clocked;
+use toolgate_mcp::store::contract::Faulty;
 use toolgate_mcp::store::contract::Temporary;
 
 async fn make(clock: Clocked) -> Temporary<SqliteStore> {
@@ -51,6 +52,22 @@ mod strict {
 
 mod relaxed {
     toolgate_mcp::store_conformance!(tokio::test, super::make_relaxed);
+}
+
+async fn make_failing(clock: Clocked) -> Box<Faulty<Temporary<SqliteStore>>> {
+    Box::new(Faulty::failing(make(clock).await))
+}
+
+async fn make_forgetful(clock: Clocked) -> Box<Faulty<Temporary<SqliteStore>>> {
+    Box::new(Faulty::forgetful(make(clock).await))
+}
+
+mod failing {
+    toolgate_mcp::store_conformance!(tokio::test, super::make_failing);
+}
+
+mod forgetful {
+    toolgate_mcp::store_conformance!(tokio::test, super::make_forgetful);
 }
 
 fn open(folder: &TempDir) -> SqliteStore {
