@@ -1,10 +1,11 @@
 //! A store that does not answer, or cannot write.
 
-use std::sync::atomic::Ordering;
-
 use serde_json::json;
 use toolgate_http::Access;
 use toolgate_http::Route;
+use toolgate_mcp::store::contract::At;
+use toolgate_mcp::store::contract::Fault;
+use toolgate_mcp::store::contract::Often;
 
 use super::host::Host;
 use super::host::OWNER;
@@ -32,7 +33,8 @@ async fn a_malformed_key_or_token_costs_the_store_nothing() {
 async fn nobody_is_let_in_while_the_store_is_down() {
     let host = Host::new().await;
     let bot = host.agent("bot", &both()).await;
-    host.store.down.store(true, Ordering::SeqCst);
+    host.store
+        .fail(Fault::Before, At::Everything, Often::Always);
     let list = host.rpc(&bot.key, "tools/list", &json!({})).await;
     assert_eq!(list.status, 503);
     assert_eq!(host.call(&bot, "look", "a").await.status, 503);
@@ -64,7 +66,7 @@ async fn nobody_is_let_in_while_the_store_is_down() {
             "{path}"
         );
     }
-    host.store.down.store(false, Ordering::SeqCst);
+    host.store.mend();
     assert_eq!(host.call(&bot, "look", "a").await.status, 200);
     assert_eq!(host.desk.made(), 1);
 }
@@ -75,7 +77,7 @@ async fn what_cannot_be_written_down_is_not_done() {
     let bot = host.agent("bot", &both()).await;
     let id = host.pending(&bot, "a").await;
     let vic = host.viewer.clone();
-    host.store.full.store(true, Ordering::SeqCst);
+    host.store.fail(Fault::Before, At::Moves, Often::Always);
     let policy = json!({"policy": {"tools": {}}});
     let own = format!("/api/principals/{}", bot.id);
     let many = json!({"principals": ["bot"]});
@@ -107,7 +109,7 @@ async fn what_cannot_be_written_down_is_not_done() {
         let answer = host.api(method, &path, Some(&body)).await;
         assert_eq!(answer.status, 503, "{path} {:?}", answer.body);
     }
-    host.store.full.store(false, Ordering::SeqCst);
+    host.store.mend();
     assert_eq!(host.desk.made(), 0);
     assert_eq!(host.get("/api/policies/none").await.status, 404);
     let shown = host.get(&own).await.body;
@@ -130,7 +132,7 @@ async fn what_cannot_be_written_down_is_not_done() {
     assert_eq!(host.decide(&id, true).await.body["status"], "applied");
 
     assert_eq!(host.put("/api/policies/none", &policy).await.status, 200);
-    host.store.full.store(true, Ordering::SeqCst);
+    host.store.fail(Fault::Before, At::Moves, Often::Always);
     let applied = host.post("/api/policies/none/apply", &many).await;
     let one = &applied.body["results"][0];
     assert_eq!(
@@ -149,7 +151,9 @@ async fn a_request_expires_for_its_readers_even_while_nothing_can_be_written() {
         let path = format!("/api/approvals/{id}");
         let seen = host.get(&path).await.body["viewedDigest"].clone();
         host.clock.pass(toolgate_core::approval::WINDOW);
-        host.store.full.store(full, Ordering::SeqCst);
+        if full {
+            host.store.fail(Fault::Before, At::Moves, Often::Always);
+        }
         let shown = host.get(&path).await;
         assert_eq!(shown.body["status"], "expired", "full: {full}");
         assert!(!shown.body.to_string().contains("4242"));
@@ -161,7 +165,7 @@ async fn a_request_expires_for_its_readers_even_while_nothing_can_be_written() {
         let list = host.get("/api/approvals").await;
         assert_eq!(list.body["approvals"][0]["status"], "expired");
         assert_eq!(host.get("/api/overview").await.body["waiting"], 0);
-        host.store.full.store(false, Ordering::SeqCst);
+        host.store.mend();
         let late = json!({"approved": true, "viewedDigest": seen});
         let late = host.post(&path, &late).await;
         assert_eq!(

@@ -38,6 +38,7 @@ use toolgate_mcp::ports::Unwatched;
 use toolgate_mcp::store::Operator;
 use toolgate_mcp::store::Role;
 use toolgate_mcp::store::contract::Clocked;
+use toolgate_mcp::store::contract::Faulty;
 use toolgate_mcp::store::memory::MemoryStore;
 use toolgate_mcp::upstream::Listing;
 use toolgate_mcp::upstream::ToolCall;
@@ -45,8 +46,6 @@ use toolgate_mcp::upstream::Upstream;
 use toolgate_mcp::upstream::UpstreamError;
 use toolgate_mcp::wire::Face;
 use toolgate_mcp::wire::HostRules;
-
-use super::fragile::Fragile;
 
 pub(crate) const OWNER: &str = "an-owner-token-of-some-length";
 
@@ -170,7 +169,7 @@ impl Upstream for Desk {
 pub(crate) struct Host {
     pub(crate) app: App,
     pub(crate) clock: Clocked,
-    pub(crate) store: Arc<Fragile>,
+    pub(crate) store: Arc<Faulty<Box<MemoryStore>>>,
     pub(crate) desk: Arc<Desk>,
     pub(crate) ready: Arc<Ready>,
     pub(crate) viewer: String,
@@ -195,7 +194,7 @@ pub(crate) struct Answer {
 impl Host {
     pub(crate) async fn new() -> Self {
         let clock = Clocked::default();
-        let store = Arc::new(Fragile::new(MemoryStore::new(clock.clone())));
+        let store = Arc::new(Faulty::new(Box::new(MemoryStore::new(clock.clone()))));
         let hands = Arc::new(Hands(AtomicU64::new(1)));
         let desk = Arc::new(Desk::default());
         let gate = Gate::new(Parts {

@@ -11,6 +11,5 @@ mod approvals;
 mod calls;
 mod doors;
 mod faults;
-mod fragile;
 mod host;
 mod traces;
