@@ -8,14 +8,17 @@ use tempfile::TempDir;
 use toolgate_axum::sqlite::DATABASE;
 use toolgate_axum::sqlite::Durability;
 use toolgate_axum::sqlite::SqliteStore;
+use toolgate_core::approval::Approval;
+use toolgate_core::approval::Status;
 use toolgate_core::approval::StoredResult;
 use toolgate_core::id::PrincipalId;
 use toolgate_core::unit::Create;
 use toolgate_core::unit::Decide;
 use toolgate_core::unit::Ending;
-use toolgate_core::unit::Outcome;
 use toolgate_core::unit::Settle;
 use toolgate_core::verdict::Decision;
+use toolgate_mcp::store::ApprovalQuery;
+use toolgate_mcp::store::Ledger as _;
 use toolgate_mcp::store::LedgerExt as _;
 use toolgate_mcp::store::contract;
 use toolgate_mcp::store::contract::Clocked;
@@ -42,17 +45,29 @@ async fn principal(store: &SqliteStore) -> PrincipalId {
     id
 }
 
+/// The newest request, which is not settled yet.
+async fn waiting(store: &SqliteStore, id: &PrincipalId) -> Approval {
+    let query = ApprovalQuery {
+        principal: Some(id.clone()),
+        status: None,
+        before: None,
+        limit: 1_000,
+    };
+    let found = store.approvals(&query).await.unwrap();
+    let mut open = found
+        .into_iter()
+        .filter(|(_, approval)| matches!(approval.status, Status::Pending | Status::Applying));
+    open.next().unwrap().1
+}
+
 /// Asks for an action with the word in its arguments, and declines it.
 async fn declined(store: &SqliteStore, id: &PrincipalId) {
     let mut asked = contract::admit(id, WORD, Decision::Queue);
     asked.redacted = None;
-    let queued = store.admit(id, asked).await.unwrap().outcome;
-    let Outcome::Queued(approval) = queued else {
-        panic!("{queued:?}")
-    };
+    store.admit(id, asked).await.unwrap();
     let no = Decide {
         call: "d1".parse().unwrap(),
-        approval: approval.id,
+        approval: waiting(store, id).await.id,
         approved: false,
         by: "ann".parse().unwrap(),
         reason: None,
@@ -65,10 +80,8 @@ async fn declined(store: &SqliteStore, id: &PrincipalId) {
 /// Makes an action that nobody is asked for.
 async fn acted(store: &SqliteStore, id: &PrincipalId, text: &str) {
     let asked = contract::admit(id, text, Decision::AutoApply);
-    let claimed = store.admit(id, asked).await.unwrap().outcome;
-    let Outcome::Claimed(approval) = claimed else {
-        panic!("{claimed:?}")
-    };
+    store.admit(id, asked).await.unwrap();
+    let approval = waiting(store, id).await;
     let settle = Settle {
         approval: approval.id,
         fence: approval.claim.unwrap().fence,

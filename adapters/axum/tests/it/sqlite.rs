@@ -70,6 +70,20 @@ mod forgetful {
     toolgate_mcp::store_conformance!(tokio::test, super::make_forgetful);
 }
 
+// spec: IT-06
+/// The contract holds on what it left behind, also in the same store at the same time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_contract_holds_again_in_a_folder_that_was_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Clocked::default();
+    for _ in 0..2 {
+        let open = SqliteStore::open(folder.path(), Durability::Strict, clock.clone());
+        let store = open.unwrap();
+        toolgate_mcp::store_conformance!(in_turn & store, &clock);
+        assert!(verify(&store).await.unwrap().ok);
+    }
+}
+
 fn open(folder: &TempDir) -> SqliteStore {
     SqliteStore::open(folder.path(), Durability::Strict, Clocked::default()).unwrap()
 }

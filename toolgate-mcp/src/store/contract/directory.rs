@@ -6,6 +6,7 @@ use toolgate_core::key::OperatorToken;
 use super::Clocked;
 use super::fixture::Store;
 use super::fixture::fresh;
+use super::fixture::fresh_entropy;
 use super::fixture::key;
 use super::fixture::principal;
 use super::fixture::queued;
@@ -48,7 +49,7 @@ pub async fn names_keys_and_operators_are_found<S: Store>(store: &S, clock: &Clo
         Some(one)
     );
 
-    let token = OperatorToken::from_entropy([9; 20]);
+    let token = OperatorToken::from_entropy(fresh_entropy());
     assert_eq!(store.operator_of_token(&token.hash()).await.unwrap(), None);
     let operator = Operator {
         name: fresh("bob").parse().unwrap(),

@@ -1,7 +1,10 @@
 //! A clock that tests move, and moves made of few words.
 
 use std::fmt::Debug;
+use std::hash::BuildHasher as _;
+use std::hash::RandomState;
 use std::sync::Arc;
+use std::sync::LazyLock;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
@@ -100,9 +103,23 @@ impl<S, K> std::ops::Deref for Temporary<S, K> {
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
+/// What no other process names its own by: a store may be full of what earlier ones left.
+static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
 
 pub(super) fn fresh(prefix: &str) -> String {
-    format!("{prefix}{}", NEXT.fetch_add(1, Ordering::Relaxed))
+    let next = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{prefix}{:08x}-{next}", *PROCESS >> 32)
+}
+
+pub(super) fn fresh_entropy() -> [u8; 20] {
+    let mut entropy = [0; 20];
+    let next = NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    let seed = PROCESS.to_be_bytes().into_iter().chain(next);
+    entropy
+        .iter_mut()
+        .zip(seed)
+        .for_each(|(to, from)| *to = from);
+    entropy
 }
 
 pub(super) fn operator(name: &str) -> OperatorName {
@@ -134,12 +151,7 @@ pub(super) async fn principal<S: Store>(store: &S) -> PrincipalId {
 
 /// A new key of a principal.
 pub(super) async fn key<S: Store>(store: &S, id: &PrincipalId) -> (Key, AgentKey) {
-    let mut entropy = [0; 20];
-    let seed = NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-    entropy
-        .iter_mut()
-        .zip(seed)
-        .for_each(|(to, from)| *to = from);
+    let entropy = fresh_entropy();
     let secret = AgentKey::from_entropy(entropy);
     store.remember_key(&secret.hash(), id).await.unwrap();
     let key = Key {

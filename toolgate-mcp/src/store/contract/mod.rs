@@ -82,11 +82,17 @@ pub use reads::the_system_has_a_chain;
 ///
 /// `$attr` is the attribute that runs an async test, `$make` an async function from
 /// [`Clocked`](crate::store::contract::Clocked) to something that dereferences to the store; it is
-/// kept until the test ends.
+/// kept until the test ends. `in_turn` runs all of them on one store instead, within a test.
 #[macro_export]
 macro_rules! store_conformance {
+    (in_turn $store:expr, $clock:expr) => {
+        $crate::store_conformance! { @every in_turn [$store, $clock] }
+    };
     ($attr:meta, $make:path) => {
-        $crate::store_conformance! { @each $attr, $make,
+        $crate::store_conformance! { @every each [$attr, $make] }
+    };
+    (@every $how:ident $with:tt) => {
+        $crate::store_conformance! { @$how $with
             a_bucket_admits_exactly_its_tokens
             a_call_held_again_is_counted_once
             a_claim_asked_again_is_one
@@ -137,7 +143,7 @@ macro_rules! store_conformance {
             windows_close_to_the_millisecond
         }
     };
-    (@each $attr:meta, $make:path, $($name:ident)*) => {
+    (@each [$attr:meta, $make:path] $($name:ident)*) => {
         $(
             #[$attr]
             async fn $name() {
@@ -145,6 +151,11 @@ macro_rules! store_conformance {
                 let store = $make(clock.clone()).await;
                 $crate::store::contract::$name(&*store, &clock).await;
             }
+        )*
+    };
+    (@in_turn [$store:expr, $clock:expr] $($name:ident)*) => {
+        $(
+            $crate::store::contract::$name($store, $clock).await;
         )*
     };
 }

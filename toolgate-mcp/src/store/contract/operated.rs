@@ -17,6 +17,7 @@ use super::faulty::Faulty;
 use super::faulty::Often;
 use super::fixture::Store;
 use super::fixture::fresh;
+use super::fixture::fresh_entropy;
 use super::fixture::operator;
 use super::fixture::principal;
 use super::lost::Lost;
@@ -106,11 +107,11 @@ pub async fn a_directory_told_again_remembers_the_same<S: Store>(store: &S, _: &
     let kept = Operator {
         name: fresh("bob").parse().unwrap(),
         role: Role::Viewer,
-        token: OperatorToken::from_entropy([8; 20]).hash(),
+        token: OperatorToken::from_entropy(fresh_entropy()).hash(),
         created_at: store.now(),
     };
     let policy = fresh("reads-").parse().unwrap();
-    let key = AgentKey::from_entropy([8; 20]).hash();
+    let key = AgentKey::from_entropy(fresh_entropy()).hash();
     for fault in [Fault::Before, Fault::After] {
         lose(fault);
         lost(faulty.claim_name(&name, &id).await);
