@@ -28,6 +28,7 @@ use super::Caller;
 use super::Gate;
 use super::OUTCOME_TOOL;
 use super::answer::Reply;
+use super::leaving::Ticket;
 use super::stage::Cleared;
 use crate::ports::Counted;
 use crate::ports::EntropyError;
@@ -60,6 +61,7 @@ struct Judgement {
     policy: Arc<Policy>,
     judged: Judged,
     admit: Admit,
+    leave: Ticket,
 }
 
 impl Gate {
@@ -153,6 +155,7 @@ impl Gate {
         call: &CallId,
     ) -> Result<Option<Judgement>, Reply> {
         let principal = caller.principal();
+        let leave = self.0.leaving.ticket(principal);
         let in_force = self.policy_in_force(principal).await;
         let Some((policy_version, policy)) = in_force.map_err(|e| self.append_failed(&e))? else {
             return Ok(None);
@@ -217,6 +220,7 @@ impl Gate {
             policy,
             judged,
             admit,
+            leave,
         }))
     }
 
@@ -234,6 +238,7 @@ impl Gate {
             tool,
             policy,
             judged,
+            leave,
             ..
         } = judgement;
         let output = tool.as_ref().and_then(|tool| tool.output_schema());
@@ -248,8 +253,8 @@ impl Gate {
                     call.clone(),
                     principal,
                     tool.upstream(),
-                    tool.wire(),
-                    arguments,
+                    (tool.wire(), arguments),
+                    leave,
                 );
                 match cleared {
                     Some(cleared) => {
@@ -263,7 +268,7 @@ impl Gate {
                 let remembered = self.remember(caller, approval).await;
                 let cleared = remembered
                     .ok()
-                    .and_then(|()| Cleared::action(approval, call.clone(), principal))
+                    .and_then(|()| Cleared::action(approval, call.clone(), principal, leave))
                     .map(|cleared| cleared.under(&policy, &approval.tool));
                 let Some(cleared) = cleared else {
                     let why = "the gate could not write down whose request it is";
@@ -286,6 +291,7 @@ impl Gate {
                 Reply::standing(approval)
             }
             Outcome::Held(approval) => {
+                drop(leave);
                 if let Err(error) = self.remember(caller, approval).await {
                     return self.append_failed(&error);
                 }

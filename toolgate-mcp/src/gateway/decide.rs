@@ -123,6 +123,7 @@ impl Gate {
             } else {
                 None
             };
+            let leave = self.0.leaving.ticket(&principal);
             let decide = Decide {
                 call: call.clone(),
                 approval: id.clone(),
@@ -150,7 +151,7 @@ impl Gate {
                     let catalog = self.catalog();
                     let tool = catalog.find(approval.tool.as_str());
                     let output = tool.and_then(|tool| tool.output_schema());
-                    let Some(cleared) = Cleared::action(&approval, call, &principal) else {
+                    let Some(cleared) = Cleared::action(&approval, call, &principal, leave) else {
                         let why = "the stored arguments cannot be read";
                         let ended = self.give_up(&principal, &approval, why).await;
                         return Ok(of(ended.map_or(approval, Box::new)));

@@ -1,5 +1,7 @@
 //! The last stage: the fence round untrusted text, and what `_meta` says of it.
 
+use std::borrow::Cow;
+
 use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
@@ -18,8 +20,12 @@ use super::answer::TRUST;
 use super::stage::NoResult;
 use super::stage::Recorded;
 use super::stage::Shown;
+use super::stage::is_reserved;
 use crate::ports::EntropyError;
 use crate::upstream::Dispatched;
+
+/// The kinds of a content block (MCP 2026-07-28, `ContentBlock`).
+const KINDS: [&str; 5] = ["text", "image", "audio", "resource", "resource_link"];
 
 impl Gate {
     /// Hands a recorded result to the agent. `request` is the approval whose result it is.
@@ -71,6 +77,7 @@ impl Gate {
             .entry("_meta")
             .or_insert_with(|| Value::Object(Map::new()));
         if let Some(kept) = kept.as_object_mut() {
+            kept.retain(|name, _| !is_reserved(name));
             kept.extend(meta);
         } else {
             *kept = Value::Object(meta);
@@ -78,8 +85,11 @@ impl Gate {
         Reply::Result(result)
     }
 
-    /// Fences every text that a model reads; the notes stand before the first.
+    /// Fences every text that a model reads, and takes the fence's and the gate's voice from every
+    /// other; the notes stand before the first text.
     fn wrap(&self, result: &mut Map<String, Value>, notes: &[String]) -> Result<(), EntropyError> {
+        let others = result.iter_mut().filter(|(name, _)| *name != "content");
+        others.for_each(|(_, other)| defuse_words(other));
         let blocks = result
             .entry("content")
             .or_insert_with(|| Value::Array(Vec::new()));
@@ -89,11 +99,13 @@ impl Gate {
         };
         let mut notes = notes;
         for block in blocks.iter_mut() {
+            make_known(block);
             if let Some(text) = readable(block) {
                 let id = FenceId::from_entropy(self.entropy::<16>()?);
                 *text = fence::wrap(text, &id, notes);
                 notes = &[];
             }
+            defuse_block(block);
         }
         if !notes.is_empty() {
             let lines: Vec<String> = notes
@@ -103,6 +115,53 @@ impl Gate {
             blocks.insert(0, json!({"type": "text", "text": lines.join("\n")}));
         }
         Ok(())
+    }
+}
+
+/// A block of a kind that the protocol does not know is a text to its reader, so it becomes one.
+fn make_known(block: &mut Value) {
+    let kind = block.get("type").and_then(Value::as_str);
+    if !kind.is_some_and(|kind| KINDS.contains(&kind)) {
+        let text = match std::mem::take(block) {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        *block = json!({"type": "text", "text": text});
+    }
+}
+
+/// Defuses the words of a block that are in no fence: names, descriptions, addresses and the like.
+fn defuse_block(block: &mut Value) {
+    let Some(members) = block.as_object_mut() else {
+        return;
+    };
+    let kind = members.get("type").and_then(Value::as_str);
+    let kind = kind.unwrap_or_default().to_owned();
+    for (name, member) in members {
+        match (kind.as_str(), name.as_str(), member) {
+            ("text", "text", _) | ("image" | "audio", "data", _) => {}
+            ("resource", "resource", Value::Object(resource)) => {
+                let words = resource
+                    .iter_mut()
+                    .filter(|(name, _)| !matches!(name.as_str(), "text" | "blob"));
+                words.for_each(|(_, word)| defuse_words(word));
+            }
+            (_, _, member) => defuse_words(member),
+        }
+    }
+}
+
+/// Defuses every string in a value.
+fn defuse_words(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(defused) = fence::defuse(text) {
+                *text = defused;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(defuse_words),
+        Value::Object(members) => members.values_mut().for_each(defuse_words),
+        _ => {}
     }
 }
 

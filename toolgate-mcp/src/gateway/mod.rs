@@ -11,6 +11,7 @@ mod caller;
 mod decide;
 mod disclose;
 mod known;
+mod leaving;
 mod operate;
 mod outcome;
 mod run;
@@ -116,6 +117,7 @@ struct Inner {
     deadlines: Deadlines,
     unstored_owners: usize,
     known: known::Known,
+    leaving: leaving::Leaving,
 }
 
 /// The gate. Cheap to clone; all clones are one gate.
@@ -232,6 +234,7 @@ impl Gate {
             deadlines: parts.deadlines,
             unstored_owners: parts.unstored_owners,
             known: known::Known::default(),
+            leaving: leaving::Leaving::default(),
         }))
     }
 

@@ -1,7 +1,10 @@
 //! What operators do to principals: make them, give keys, set policies, switch off, try calls.
 
 use std::fmt;
+use std::pin::pin;
+use std::time::Duration;
 
+use futures_util::future::select;
 use serde::Serialize;
 use serde_json::Map;
 use serde_json::Value;
@@ -117,6 +120,9 @@ pub struct Checked {
     /// Why, in the order of the path of a call.
     pub reasons: Vec<Reason>,
 }
+
+/// How long a kill waits for what is on its way out.
+const LEAVING: Duration = Duration::from_secs(2);
 
 impl Gate {
     /// Makes a principal. Without a policy it may do nothing.
@@ -245,14 +251,12 @@ impl Gate {
         reason: Option<String>,
     ) -> Result<(), OperateError> {
         let reason = reason.map(|reason| said(&reason));
-        done(
-            &self
-                .0
-                .ledger
-                .kill(principal, by.clone(), reason)
-                .await?
-                .outcome,
-        )
+        let moved = self.0.ledger.kill(principal, by.clone(), reason).await?;
+        done(&moved.outcome)?;
+        // It is switched off; what is on its way out is only waited for.
+        let left = self.0.leaving.back(principal);
+        select(pin!(left), self.0.timer.sleep(LEAVING)).await;
+        Ok(())
     }
 
     /// Switches a principal on again; doing it again changes nothing.

@@ -1,8 +1,9 @@
 //! Makes a cleared call, on a task that ends with the call and not with the connection.
 
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
 use std::sync::PoisonError;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_channel::oneshot;
@@ -22,10 +23,10 @@ use toolgate_core::unit::Outcome;
 use toolgate_core::unit::Record;
 use toolgate_core::unit::Settle;
 use toolgate_core::verdict::Code;
-use toolgate_filter::Finding;
 
 use super::Gate;
 use super::answer::Reply;
+use super::leaving::Ticket;
 use super::stage::Cleared;
 use super::stage::Filtered;
 use super::stage::Ran;
@@ -35,6 +36,8 @@ use crate::ports::Counted;
 use crate::store::LedgerExt as _;
 use crate::store::StoreError;
 use crate::upstream::Dispatched;
+use crate::upstream::ToolCall;
+use crate::upstream::Upstream;
 use crate::upstream::UpstreamError;
 
 /// How often a settling is tried; between tries the gate waits a little longer each time.
@@ -166,23 +169,20 @@ impl Gate {
         None
     }
 
-    /// Makes the call, within its deadline.
+    /// Makes the call, within its deadline, unless its principal was switched off meanwhile.
     async fn make(&self, cleared: Cleared) -> Ran {
         let began = self.0.timer.elapsed();
-        let mut found: Arc<Mutex<Vec<Finding>>> = Arc::default();
+        let found = cleared.call.found();
         let answer = match self.0.upstreams.get(&cleared.upstream) {
             None => Err(UpstreamError::not_made("the tool's source is gone")),
-            Some(upstream) => {
-                found = cleared.call.found();
-                let call = upstream.call(cleared.call);
-                let deadline = self.0.timer.sleep(self.0.deadlines.call);
-                match select(call, deadline).await {
-                    Either::Left((answer, _)) => answer,
-                    Either::Right(_) => {
-                        Err(UpstreamError::unknown("the tool did not answer in time"))
-                    }
+            Some(upstream) => match self.0.ledger.head(&cleared.call.principal).await {
+                Ok(Some(head)) if head.killed.is_none() => {
+                    self.send(upstream.as_ref(), cleared.call, cleared.leave)
+                        .await
                 }
-            }
+                Ok(_) => Err(UpstreamError::not_made("the agent was switched off")),
+                Err(_) => Err(UpstreamError::not_made("the store does not answer")),
+            },
         };
         let took = self.0.timer.elapsed().saturating_sub(began);
         let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -190,6 +190,35 @@ impl Gate {
             answer,
             found: std::mem::take(&mut found),
             took_ms: i64::try_from(took.as_millis()).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// Hands the call to its source. It has left once the source was first given the chance to go
+    /// on with it.
+    async fn send(
+        &self,
+        upstream: &dyn Upstream,
+        call: ToolCall,
+        leave: Ticket,
+    ) -> Result<Value, UpstreamError> {
+        // A source that panics may have made the call.
+        let mut call = AssertUnwindSafe(upstream.call(call)).catch_unwind();
+        let first = poll_fn(|context| Poll::Ready(call.poll_unpin(context))).await;
+        drop(leave);
+        let answered = match first {
+            Poll::Ready(answered) => Some(answered),
+            Poll::Pending => {
+                let deadline = self.0.timer.sleep(self.0.deadlines.call);
+                match select(call, deadline).await {
+                    Either::Left((answered, _)) => Some(answered),
+                    Either::Right(_) => None,
+                }
+            }
+        };
+        match answered {
+            Some(Ok(answer)) => answer,
+            Some(Err(_)) => Err(UpstreamError::unknown("the tool broke off")),
+            None => Err(UpstreamError::unknown("the tool did not answer in time")),
         }
     }
 

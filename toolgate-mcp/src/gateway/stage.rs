@@ -23,6 +23,7 @@ use toolgate_core::verdict::Retry;
 use toolgate_filter::Finding;
 use toolgate_filter::Settings;
 
+use super::leaving::Ticket;
 use crate::store::Moved;
 use crate::upstream::Dispatched;
 use crate::upstream::ToolCall;
@@ -35,6 +36,7 @@ pub(super) struct Cleared {
     pub(super) upstream: UpstreamId,
     pub(super) call: ToolCall,
     pub(super) claim: Option<(ApprovalId, u64)>,
+    pub(super) leave: Ticket,
 }
 
 impl Cleared {
@@ -44,13 +46,14 @@ impl Cleared {
         call: CallId,
         principal: &PrincipalId,
         upstream: &UpstreamId,
-        tool: &WireName,
-        arguments: Map<String, Value>,
+        (tool, arguments): (&WireName, Map<String, Value>),
+        leave: Ticket,
     ) -> Option<Self> {
         matches!(moved.outcome, Outcome::Admitted).then(|| Self {
             upstream: upstream.clone(),
             call: ToolCall::new(call, principal.clone(), tool.clone(), arguments),
             claim: None,
+            leave,
         })
     }
 
@@ -59,6 +62,7 @@ impl Cleared {
         approval: &Approval,
         call: CallId,
         principal: &PrincipalId,
+        leave: Ticket,
     ) -> Option<Self> {
         let claim = approval.claim.as_ref().filter(|claim| claim.call == call)?;
         // What runs is read as strictly as what was judged.
@@ -69,6 +73,7 @@ impl Cleared {
             upstream: approval.upstream.clone(),
             call: ToolCall::new(call, principal.clone(), approval.wire.clone(), arguments),
             claim: Some((approval.id.clone(), claim.fence)),
+            leave,
         })
     }
 
@@ -184,16 +189,17 @@ impl Filtered {
     }
 
     fn clean(
-        mut result: Value,
+        result: Value,
         found: Vec<Finding>,
         wishes: Wishes,
         output: Option<&Value>,
         took_ms: i64,
     ) -> Self {
-        strip_reserved(&mut result);
         let mut cleaned = toolgate_filter::clean_result(result, &wishes.settings());
         cleaned.findings.extend(found);
         let mut result = cleaned.value;
+        // A word that was disguised is one only once it is cleaned.
+        strip_reserved(&mut result);
         keep_valid(&mut result, output);
         let bytes = json::canonical(&result);
         let failed = result.get("isError").and_then(Value::as_bool) == Some(true);

@@ -22,7 +22,6 @@ use toolgate_core::catalog::Source;
 use toolgate_core::catalog::Trust;
 use toolgate_core::id::IdError;
 use toolgate_core::id::UpstreamId;
-use toolgate_core::verdict::Retry;
 
 use super::Listing;
 use super::ToolCall;
@@ -163,9 +162,9 @@ impl<S: ServerHandler> Upstream for InProcess<S> {
             .with_arguments(call.arguments);
         let response = match peer.call_tool_once(params).await {
             Ok(response) => response,
-            // An error of the protocol is what the tool says of its failure: it is the program's
-            // own, and passes the filter as any other text.
-            Err(ServiceError::McpError(error)) if error.code != ErrorCode::METHOD_NOT_FOUND => {
+            // An error of the protocol is what the tool says of its failure, whatever its code: it is
+            // the program's own, and passes the filter as any other text.
+            Err(ServiceError::McpError(error)) => {
                 let text = json!({"type": "text", "text": error.message});
                 return Ok(json!({"content": [text], "isError": true}));
             }
@@ -182,9 +181,6 @@ impl<S: ServerHandler> Upstream for InProcess<S> {
 
 fn failed(error: &ServiceError) -> UpstreamError {
     match error {
-        ServiceError::McpError(_) => {
-            UpstreamError::not_made("the server has no tools").with_retry(Retry::Fixed)
-        }
         ServiceError::TransportSend(_) => {
             UpstreamError::not_made("the server in this process ended")
         }

@@ -30,7 +30,7 @@ use toolgate_mcp::ports::Spawn;
 use toolgate_mcp::ports::Task;
 use toolgate_mcp::ports::Timer;
 use toolgate_mcp::ports::Unwatched;
-use toolgate_mcp::store::Ledger as _;
+use toolgate_mcp::store::Ledger;
 use toolgate_mcp::store::contract::Clocked;
 use toolgate_mcp::store::contract::Faulty;
 use toolgate_mcp::store::memory::MemoryStore;
@@ -193,11 +193,19 @@ impl Host {
     }
 
     pub(crate) async fn with(deadlines: Deadlines) -> Self {
+        Self::over(deadlines, |ledger| ledger).await
+    }
+
+    /// Before this store round the host's own.
+    pub(crate) async fn over(
+        deadlines: Deadlines,
+        round: impl FnOnce(Arc<dyn Ledger>) -> Arc<dyn Ledger>,
+    ) -> Self {
         let clock = Clocked::default();
         let ledger = Arc::new(Faulty::new(Box::new(MemoryStore::new(clock.clone()))));
         let desk = Arc::new(Desk::default());
         let gate = Gate::new(Parts {
-            ledger: ledger.clone(),
+            ledger: round(ledger.clone()),
             directory: Arc::new(MemoryStore::new(clock.clone())),
             upstreams: vec![desk.clone()],
             spawn: Arc::new(Tokio),

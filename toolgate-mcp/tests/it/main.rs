@@ -9,7 +9,9 @@
 
 mod gateway;
 mod host;
+mod hostile;
 mod naive;
+mod slow;
 mod store;
 mod trouble;
 mod wire;

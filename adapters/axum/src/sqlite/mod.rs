@@ -10,6 +10,7 @@
 //! never was, and what depends on it (the record of an observation) finds nothing.
 
 mod checkpoints;
+mod clock;
 mod directory;
 mod error;
 mod ledger;
@@ -40,6 +41,7 @@ pub use readers::ReadOnly;
 pub use writer::Fault;
 pub use writer::Health;
 
+use clock::Caught;
 use readers::Readers;
 use writer::Writer;
 
@@ -112,6 +114,10 @@ impl SqliteStore {
                 private(&beside, 0o600)?;
             }
         }
+        let clock: Arc<dyn Clock> = match clock::newest(&connection)? {
+            Some(newest) => Arc::new(Caught::new(clock, newest)),
+            None => clock,
+        };
         let readers = Arc::new(Readers::new(path));
         let writer = Writer::start(
             connection,

@@ -54,6 +54,17 @@ impl Notes {
         Err(rmcp::ErrorData::internal_error(secret, None))
     }
 
+    #[tool(
+        description = "Writes, and fails oddly",
+        annotations(read_only_hint = false)
+    )]
+    async fn odd(&self) -> Result<String, rmcp::ErrorData> {
+        self.written.fetch_add(1, Ordering::SeqCst);
+        Err(rmcp::ErrorData::method_not_found::<
+            rmcp::model::CallToolRequestMethod,
+        >())
+    }
+
     #[tool(description = "Hangs", annotations(read_only_hint = true))]
     async fn hang(&self) -> String {
         std::future::pending().await
@@ -125,7 +136,7 @@ async fn the_tools_of_a_server_are_called_through_the_whole_path() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    let expected = ["approval_outcome", "fail", "hang", "read", "write"];
+    let expected = ["approval_outcome", "fail", "hang", "odd", "read", "write"];
     assert_eq!(names, expected);
     let read = answers[2]["result"]["content"][0]["text"].as_str().unwrap();
     assert!(read.contains("[redacted:email]") && read.matches("</tool_output").count() == 1);
@@ -187,7 +198,7 @@ async fn an_official_client_speaks_to_it_over_a_pipe() {
     });
     let client = ().serve(ours).await.unwrap();
     let tools = client.peer().list_all_tools().await.unwrap();
-    assert_eq!(tools.len(), 5);
+    assert_eq!(tools.len(), 6);
     let mut params = CallToolRequestParams::new("write");
     params.arguments = json!({"text": "a"}).as_object().cloned();
     let result = client.peer().call_tool_once(params).await.unwrap();
@@ -227,6 +238,20 @@ async fn an_agent_keeps_its_name_and_gets_the_policy_of_the_program() {
             Err(EmbedError::Name(..))
         ));
     }
+}
+
+/// Whatever error a tool answers with, it may have done its work, and does it once.
+#[tokio::test]
+async fn a_write_whose_tool_answers_with_an_error_is_not_made_again() {
+    let notes = Notes::default();
+    let (gate, agent) = opened(Embedding::memory(), notes.clone()).await;
+    let asked = [call(1, "odd", &json!({}))];
+    lines(&gate, &agent, &asked).await;
+    let request = gate.pending().await.unwrap().remove(0);
+    let decided = gate.decide(&request.id, true, "ann").await.unwrap();
+    assert_eq!(decided.status, Status::Applied);
+    lines(&gate, &agent, &asked).await;
+    assert_eq!(notes.written.load(Ordering::SeqCst), 1);
 }
 
 #[derive(Debug, Clone)]

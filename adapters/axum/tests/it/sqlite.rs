@@ -128,6 +128,41 @@ async fn thirty_concurrent_appends_are_one_chain() {
     assert!(verify(store.as_ref()).await.unwrap().ok);
 }
 
+// spec: F24
+/// Behind a stamp of the future time goes on, and limits come back.
+#[tokio::test]
+async fn a_clock_that_was_set_back_between_two_starts_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = toolgate_core::policy::Limits {
+        per_minute: 2,
+        per_day: 100,
+        tool_per_minute: None,
+    };
+    let asked = |id: &PrincipalId| admit(id, limits);
+    let ahead = Clocked::default();
+    ahead.pass(400 * 86_400_000);
+    let store = SqliteStore::open(folder.path(), Durability::Strict, ahead).unwrap();
+    let id = principal(&store, "bot").await;
+    for _ in 0..2 {
+        let moved = store.admit(&id, asked(&id)).await.unwrap();
+        assert_eq!(moved.outcome, Outcome::Admitted);
+    }
+    let left_at = store.now();
+    drop(store);
+
+    let clock = Clocked::default();
+    let store = SqliteStore::open(folder.path(), Durability::Strict, clock.clone()).unwrap();
+    assert_eq!(store.now(), left_at);
+    let moved = store.admit(&id, asked(&id)).await.unwrap();
+    assert!(matches!(moved.outcome, Outcome::Refused(_)));
+    clock.pass(34_000);
+    let moved = store.admit(&id, asked(&id)).await.unwrap();
+    assert_eq!(moved.outcome, Outcome::Admitted);
+    // A clock that is ahead is caught up with.
+    clock.pass(4_000 * 86_400_000);
+    assert_eq!(store.now(), toolgate_mcp::store::Clock::now(&*clock));
+}
+
 // spec: BU-02 F26
 #[tokio::test]
 async fn meters_and_chains_survive_a_restart() {
