@@ -1,6 +1,7 @@
 //! A request that waits for a person, its states and the moves between them.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -8,6 +9,7 @@ use serde_json::Value;
 
 use crate::digest::Digest;
 use crate::id::CallId;
+use crate::id::IdError;
 use crate::id::KeyId;
 use crate::id::OperatorName;
 use crate::id::PrincipalId;
@@ -108,11 +110,19 @@ impl fmt::Display for ApprovalId {
     }
 }
 
+impl FromStr for ApprovalId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text).ok_or(IdError::Character("`ap_` and 32 of a-z and 2-7"))
+    }
+}
+
 impl TryFrom<String> for ApprovalId {
-    type Error = &'static str;
+    type Error = IdError;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(&text).ok_or("not the name of a request")
+        text.parse()
     }
 }
 

@@ -37,7 +37,9 @@ async fn over_http(address: &str) -> Result<(), Box<dyn Error>> {
     let notes = Embedding::sqlite("notes-data")?.server("notes", Notes::default())?;
     let gate = notes.owner("owner", &token)?.open().await?;
     let agent = gate.agent("assistant", POLICY).await?;
-    eprintln!("key: {}", gate.new_key(&agent).await?.reveal());
+    if !gate.has_key(&agent).await? {
+        eprintln!("key: {}", gate.new_key(&agent).await?.reveal());
+    }
     gate.http(address.parse()?).await?;
     Ok(())
 }

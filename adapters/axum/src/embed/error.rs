@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::path::PathBuf;
 
 use toolgate_core::id::UpstreamId;
 use toolgate_core::policy::PolicyError;
@@ -9,11 +10,14 @@ use toolgate_mcp::gateway::DecideError;
 use toolgate_mcp::gateway::OperateError;
 
 /// Why a gate was not embedded, or an agent not made.
-#[derive(Debug)]
+///
+/// It is the same text for people and in `{:?}`, which a `main` that returns it prints.
 #[non_exhaustive]
 pub enum EmbedError {
     /// The request was not answered.
     Decide(DecideError),
+    /// The data folder cannot be used.
+    Folder(PathBuf, Box<dyn Error + Send + Sync>),
     /// A name is not in its form, or is taken; and why.
     Name(String, String),
     /// The policy is not accepted, with everything that is wrong with it.
@@ -34,10 +38,25 @@ impl EmbedError {
     }
 }
 
+impl fmt::Debug for EmbedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)?;
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for EmbedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Decide(error) => error.fmt(f),
+            Self::Decide(error) => fmt::Display::fmt(error, f),
+            Self::Folder(folder, _) => {
+                write!(f, "the data folder `{}` cannot be used", folder.display())
+            }
             Self::Name(name, why) => write!(f, "`{name}` {why}"),
             Self::Policy(errors) => {
                 f.write_str("the policy is not accepted")?;
@@ -57,7 +76,8 @@ impl fmt::Display for EmbedError {
 impl Error for EmbedError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Decide(error) => Some(error),
+            Self::Decide(error) => error.source(),
+            Self::Folder(_, source) => Some(source.as_ref()),
             Self::Store(source) => Some(source.as_ref()),
             _ => None,
         }

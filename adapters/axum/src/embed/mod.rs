@@ -35,6 +35,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+use toolgate_audit::Entry;
 use toolgate_core::approval::Approval;
 use toolgate_core::approval::ApprovalId;
 use toolgate_core::approval::Status;
@@ -49,11 +50,13 @@ use toolgate_mcp::gateway::Deadlines;
 use toolgate_mcp::gateway::Gate;
 use toolgate_mcp::gateway::INSTRUCTIONS;
 use toolgate_mcp::gateway::Parts;
+use toolgate_mcp::gateway::Verification;
 use toolgate_mcp::ports::Unwatched;
 use toolgate_mcp::rmcp::ServerHandler;
 use toolgate_mcp::store::ApprovalQuery;
 use toolgate_mcp::store::Clock;
 use toolgate_mcp::store::Directory;
+use toolgate_mcp::store::EntryQuery;
 use toolgate_mcp::store::Ledger;
 use toolgate_mcp::store::Operator;
 use toolgate_mcp::store::Role;
@@ -113,16 +116,19 @@ impl Embedding {
         Self::over(store.clone(), store, Arc::new(Always))
     }
 
-    /// A gate that keeps everything in a folder, which is made if it is not there.
+    /// A gate that keeps everything in a folder, which is made if it is not there. One process has
+    /// it at a time.
     ///
     /// # Errors
-    /// [`EmbedError::Store`] if another process has it, or it cannot be used.
+    /// [`EmbedError::Folder`] if another process has it, or it cannot be used.
     #[cfg(feature = "sqlite")]
     pub fn sqlite(folder: impl AsRef<Path>) -> Result<Self, EmbedError> {
         let clock = Arc::new(SystemClock::start());
         let durability = crate::sqlite::Durability::Strict;
-        let store = crate::sqlite::SqliteStore::open(folder.as_ref(), durability, clock);
-        let store = Arc::new(store.map_err(EmbedError::store)?);
+        let folder = folder.as_ref();
+        let store = crate::sqlite::SqliteStore::open(folder, durability, clock);
+        let store = store.map_err(|why| EmbedError::Folder(folder.to_owned(), Box::new(why)))?;
+        let store = Arc::new(store);
         Ok(Self::over(store.clone(), store.clone(), store))
     }
 
@@ -334,7 +340,7 @@ impl Embedded {
     }
 
     /// Answers a request in a person's name. A yes makes the call at once, and this waits for its
-    /// outcome.
+    /// outcome; others can be answered meanwhile.
     ///
     /// # Errors
     /// [`EmbedError::Decide`] if it was decided before or is none of this gate.
@@ -347,6 +353,43 @@ impl Embedded {
         let by = operator(by)?;
         let decided = self.gate.decide(id, approved, &by, None).await?;
         Ok(decided.approval)
+    }
+
+    /// Whether an agent has a key that is good now.
+    ///
+    /// # Errors
+    /// [`EmbedError::Store`] if the store does not answer.
+    pub async fn has_key(&self, agent: &PrincipalId) -> Result<bool, EmbedError> {
+        let ledger = self.gate.ledger();
+        let head = ledger.head(agent).await.map_err(EmbedError::store)?;
+        let now = ledger.now();
+        Ok(head.is_some_and(|head| head.keys.iter().any(|key| key.is_good(now))))
+    }
+
+    /// The latest entries of the audit, of all agents, newest first.
+    ///
+    /// # Errors
+    /// [`EmbedError::Store`] if the store does not answer, or an entry cannot be read; then
+    /// [`verify`](Self::verify) says which.
+    pub async fn audit(&self, limit: usize) -> Result<Vec<Entry>, EmbedError> {
+        let query = EntryQuery {
+            chain: None,
+            before: None,
+            limit,
+        };
+        let found = self.gate.ledger().entries(&query).await;
+        let found = found.map_err(EmbedError::store)?;
+        let entries = found.iter().map(|row| toolgate_audit::decode(&row.bytes));
+        let entries: Result<_, _> = entries.collect();
+        entries.map_err(EmbedError::store)
+    }
+
+    /// Checks every chain of the audit.
+    ///
+    /// # Errors
+    /// [`EmbedError::Store`] if the store does not answer.
+    pub async fn verify(&self) -> Result<Verification, EmbedError> {
+        self.gate.verify().await.map_err(EmbedError::store)
     }
 
     /// Makes a new key of an agent, for [`Embedded::http`]; it is shown this once, and older ones

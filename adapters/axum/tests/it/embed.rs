@@ -254,6 +254,34 @@ async fn a_write_whose_tool_answers_with_an_error_is_not_made_again() {
     assert_eq!(notes.written.load(Ordering::SeqCst), 1);
 }
 
+#[tokio::test]
+async fn a_program_reads_its_audit_and_knows_its_keys() {
+    let (gate, agent) = opened(Embedding::memory(), Notes::default()).await;
+    assert!(!gate.has_key(&agent).await.unwrap());
+    gate.new_key(&agent).await.unwrap();
+    assert!(gate.has_key(&agent).await.unwrap());
+    lines(&gate, &agent, &[call(1, "read", &json!({}))]).await;
+    let entries = gate.audit(2).await.unwrap();
+    let kinds: Vec<_> = entries.iter().map(|entry| entry.kind.as_str()).collect();
+    assert_eq!(kinds, ["call", "key_created"]);
+    assert!(gate.verify().await.unwrap().ok);
+}
+
+#[test]
+fn an_error_that_main_returns_says_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let _first = Embedding::sqlite(folder.path()).unwrap();
+    let taken = format!("{:?}", Embedding::sqlite(folder.path()).unwrap_err());
+    assert!(
+        taken.contains(&folder.path().display().to_string()),
+        "{taken}"
+    );
+    assert!(
+        taken.ends_with("another process has this data folder open"),
+        "{taken}"
+    );
+}
+
 #[derive(Debug, Clone)]
 struct Empty;
 
