@@ -1,5 +1,6 @@
 //! Names of fields that hold a secret.
 
+use crate::detect::seen;
 use crate::rules::{RuleId, find};
 
 /// What the name of a field says about its value.
@@ -17,7 +18,7 @@ pub(crate) fn label(name: &str) -> Option<Label> {
     }
     let mut words: Vec<String> = Vec::new();
     let mut previous = ' ';
-    for c in name.chars() {
+    for c in seen(name).chars() {
         if c.is_alphabetic() {
             let starts = !previous.is_alphabetic() || previous.is_lowercase() && c.is_uppercase();
             if starts {
@@ -83,6 +84,7 @@ static NAMES: &[Entry] = &[
             "passwort",
             "kennwort",
             "contraseña",
+            "contrasena",
             "senha",
             "wachtwoord",
             "пароль",

@@ -19,6 +19,7 @@ pub(super) const TRIGGERS: &[&str] = &[
     "passwort",
     "kennwort",
     "contraseña",
+    "contrasena",
     "senha",
     "wachtwoord",
     "пароль",

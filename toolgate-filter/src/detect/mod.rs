@@ -9,12 +9,15 @@ mod credential;
 mod label;
 mod number;
 mod phrase;
+mod view;
 mod words;
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
+pub(crate) use view::seen;
 
 use crate::Kind;
 use crate::marker;
@@ -53,6 +56,19 @@ pub(crate) struct Look {
 
 /// Every match in `text`, in no particular order.
 pub(crate) fn detect(text: &str, look: Look) -> Vec<Hit> {
+    let Some(view) = view::View::of(text) else {
+        return matches(text, look);
+    };
+    let mut hits = view.origins(matches(&view.text, look));
+    if view.has_borders() {
+        let direct = matches(text, look).into_iter();
+        hits.extend(direct.filter(|hit| view.misses(hit)));
+    }
+    hits
+}
+
+/// Every match in a text that is read character by character.
+fn matches(text: &str, look: Look) -> Vec<Hit> {
     let mut hits = Vec::new();
     literals(text, look.orders, &mut hits);
     if look.pii {

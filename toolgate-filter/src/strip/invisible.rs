@@ -43,7 +43,7 @@ pub(super) fn judge(text: &str, at: usize, c: char, kept: &Kept) -> Verdict {
     let keep = match c {
         '\u{200d}' => joins_emoji(kept, after) || joins_letters(kept.last, after),
         '\u{200c}' => joins_letters(kept.last, after),
-        '\u{fe0e}' | '\u{fe0f}' => kept.last.is_some_and(takes_presentation),
+        '\u{fe0e}' | '\u{fe0f}' => takes_presentation(kept.last, after),
         '\u{fe00}'..='\u{fe02}' => kept.last.is_some_and(takes_variation),
         '\u{e0100}'..='\u{e011f}' => kept.last.is_some_and(is_ideograph),
         '\u{180b}'..='\u{180d}' | '\u{180f}' => kept.last.is_some_and(is_mongolian),
@@ -79,7 +79,8 @@ fn class(c: char) -> Option<RuleId> {
         | '\u{2800}'
         | '\u{3164}'
         | '\u{ffa0}'
-        | '\u{fff9}'..='\u{fffb}'
+        | '\u{fff0}'..='\u{fffb}'
+        | '\u{1d159}'
         | '\u{1d173}'..='\u{1d17a}'
         | '\u{1bca0}'..='\u{1bca3}' => RuleId::BLANK,
         '\u{e0000}'..='\u{e0fff}' => RuleId::TAG_CHARACTER,
@@ -144,8 +145,11 @@ fn is_emoji(c: char) -> bool {
         | '\u{1f000}'..='\u{1faff}')
 }
 
-fn takes_presentation(c: char) -> bool {
-    is_emoji(c) || matches!(c, '0'..='9' | '#' | '*')
+/// Emoji have two forms. A digit has none of its own, only within a keycap.
+fn takes_presentation(before: Option<char>, after: Option<char>) -> bool {
+    before.is_some_and(|c| {
+        is_emoji(c) || after == Some('\u{20e3}') && matches!(c, '0'..='9' | '#' | '*')
+    })
 }
 
 fn takes_variation(c: char) -> bool {
