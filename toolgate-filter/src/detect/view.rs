@@ -122,17 +122,25 @@ pub(crate) fn seen(text: &str) -> Cow<'_, str> {
     View::of(text).map_or(Cow::Borrowed(text), |view| Cow::Owned(view.text))
 }
 
-/// The next mark at `from` or after it.
+/// The next mark that could stand in the middle of a match, at `from` or after it.
 fn next_mark(text: &str, from: usize) -> Option<(usize, char)> {
     let mut at = from;
     loop {
         at += ahead(text.as_bytes().get(at..)?)?;
         let c = char_at(text, at)?;
-        if is_mark(c) {
+        // What stands before `from` was a mark itself, so one there has no base that is known.
+        let base = || text.get(from..at)?.chars().next_back();
+        if is_mark(c) && !base().is_some_and(ends_matches) {
             return Some((at, c));
         }
         at += c.len_utf8();
     }
+}
+
+/// Whether a character is in no word that a rule knows: what it carries hides nothing that it does
+/// not part anyway. Most marks are on such letters and signs.
+fn ends_matches(c: char) -> bool {
+    matches!(c, '\u{590}'..='\u{10ff}' | '\u{2000}'..='\u{2fff}' | '\u{1f000}'..='\u{1faff}')
 }
 
 /// Where the next character from U+0300 on begins: no mark is before these.
@@ -210,6 +218,8 @@ mod tests {
             ("ハ\u{309a}スワ\u{301}ート\u{3099}", "パスワード"),
             ("\u{1107}\u{1175}\u{1106}\u{1175}\u{11af}", "비밀"),
             ("ㄱ\u{301}\u{1161}x", "ㄱ\u{1161}x"),
+            ("की ❤\u{fe0f} 👩\u{200d}💻", "की ❤\u{fe0f} 👩\u{200d}💻"),
+            ("7\u{93c}\u{301}\u{93f}x", "7x"),
             ("\u{301}", ""),
         ];
         for (text, expected) in cases {
