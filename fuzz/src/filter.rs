@@ -14,7 +14,7 @@ use crate::plain;
 use crate::support;
 
 /// The filter: cleaning settles, findings lie in the original, what is no string stays. The input is
-/// a text, a JSON value if it reads as one, and blocks of text parted by a form feed.
+/// a text, a JSON value if it reads as one, and blocks of text or of base64 parted by a form feed.
 pub fn filter(data: &[u8]) {
     let text = support::text(data);
     for pii in [Pii::Redact, Pii::Allow] {
@@ -26,6 +26,11 @@ pub fn filter(data: &[u8]) {
             .map(|text| json!({"type": "text", "text": text}))
             .collect();
         of_value(&json!({"content": content, "list": blocks}), &settings);
+        let contents: Vec<Value> = blocks
+            .iter()
+            .map(|text| json!({"mimeType": "text/plain", "text": text, "blob": text}))
+            .collect();
+        of_value(&json!({"contents": contents}), &settings);
         if let Some(value) = plain::read(&text) {
             of_value(&value, &settings);
         }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod binary;
 mod clean;
 mod detect;
 pub mod fence;
@@ -145,8 +146,10 @@ pub fn clean_value(value: Value, settings: &Settings) -> Cleaned<Value> {
 
 /// Cleans the result of a tool call.
 ///
-/// It is the walk of [`clean_value`] but for two things: text blocks that follow one another are
-/// also read as one text, and the base64 of images, sounds and binary resources stays as it is.
+/// It is the walk of [`clean_value`] but for two things. The texts of all blocks are also read as
+/// one text, whatever stands between them. The base64 of images, sounds and binary resources stays
+/// as it is, but for base64 that holds a text: that is cleaned as a text, and one that nobody can
+/// read is removed.
 ///
 /// ```
 /// use serde_json::json;

@@ -1,14 +1,18 @@
 //! The one walk over every string of a JSON value, keys included.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
+use data_encoding::BASE64;
 use serde_json::{Map, Value};
 
+use crate::binary::{self, Held};
 use crate::clean::{Clean, clean};
+use crate::detect::seen;
 use crate::field;
 use crate::pointer::Pointer;
 use crate::rules::RuleId;
-use crate::{Cleaned, Finding, Settings, marker};
+use crate::{Cleaned, Finding, Kind, Pii, Settings, marker};
 
 /// Cleans a value that means nothing in particular.
 pub(crate) fn value(value: Value, settings: &Settings) -> Cleaned<Value> {
@@ -49,16 +53,45 @@ enum Place {
     Anywhere,
     /// The result itself.
     Result,
-    /// A content block whose text, if it is a text block, is clean already.
+    /// A content block.
     Block,
     /// The resource inside a block, or one of `contents`.
     Resource,
+}
+
+/// A member of an object, whose key is clean.
+#[derive(Debug)]
+struct Member {
+    key: String,
+    /// The clean key, where `key` has a number after it because another member has that key.
+    name: Option<String>,
+    /// Whether the key came as it is.
+    kept: bool,
+    found: Option<Clean>,
+    value: Value,
+    is_clean: bool,
+}
+
+impl Member {
+    fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.key)
+    }
+}
+
+/// A text that was taken out of a list of blocks, to be cleaned with its neighbours.
+struct Taken {
+    at: String,
+    text: String,
+    /// The base64 that holds the text, and how long it was when it came.
+    held_in: Option<(String, usize)>,
 }
 
 struct Walk<'a> {
     settings: &'a Settings,
     findings: Vec<Finding>,
     at: Pointer,
+    // INVARIANT: where a text was taken from, nothing is left until it is put back clean.
+    taken: Vec<Taken>,
 }
 
 impl<'a> Walk<'a> {
@@ -67,6 +100,7 @@ impl<'a> Walk<'a> {
             settings,
             findings: Vec::new(),
             at: Pointer::default(),
+            taken: Vec::new(),
         }
     }
 
@@ -84,89 +118,136 @@ impl<'a> Walk<'a> {
     /// A string, which goes as a whole where a label governs it.
     fn string(&mut self, text: String, governed: Option<RuleId>) -> String {
         if let Some(rule) = governed.filter(|_| is_secret(&text)) {
-            self.findings.push(Finding {
-                rule: Cow::Borrowed(rule.id()),
-                kind: rule.kind(),
-                span: 0..text.len(),
-                at: self.at.to_string(),
-            });
+            self.remove(rule, text.len());
             return marker::of(rule.id());
         }
         let at = self.at.to_string();
-        self.text(text, &at)
-    }
-
-    fn text(&mut self, text: String, at: &str) -> String {
         let Some(clean) = clean(vec![text], self.settings).pop() else {
             return String::new();
         };
-        report(&mut self.findings, &clean, at);
+        report(&mut self.findings, &clean, &at);
         clean.text
     }
 
-    fn array(&mut self, mut items: Vec<Value>, governed: Option<RuleId>) -> Vec<Value> {
-        let joined = governed.is_none();
-        if joined {
-            self.side_by_side(&mut items, "", |item| match item {
-                Value::String(text) => Some(text),
-                _ => None,
-            });
-        }
-        self.each(items, |walk, item| match item {
-            Value::String(text) if joined => Value::String(text),
-            other => walk.value(other, governed),
-        })
+    /// Notes that a string of this length goes as a whole.
+    fn remove(&mut self, rule: RuleId, length: usize) {
+        self.findings.push(Finding {
+            rule: Cow::Borrowed(rule.id()),
+            kind: rule.kind(),
+            span: 0..length,
+            at: self.at.to_string(),
+        });
     }
 
-    fn blocks(&mut self, mut items: Vec<Value>) -> Vec<Value> {
-        self.side_by_side(&mut items, "/text", block_text);
-        self.each(items, |walk, item| match item {
-            Value::Object(block) => Value::Object(walk.object(block, None, Place::Block)),
-            other => walk.value(other, None),
-        })
-    }
-
-    fn each(
-        &mut self,
-        items: Vec<Value>,
-        mut one: impl FnMut(&mut Self, Value) -> Value,
-    ) -> Vec<Value> {
+    /// An array, whose strings are cleaned together where one follows the other.
+    fn array(&mut self, items: Vec<Value>, governed: Option<RuleId>) -> Vec<Value> {
         let mut out = Vec::with_capacity(items.len());
-        for (i, item) in items.into_iter().enumerate() {
-            let back = self.at.push(&i.to_string());
-            out.push(one(self, item));
-            self.at.pop(back);
+        let mut texts = Vec::new();
+        for item in items {
+            match item {
+                Value::String(text) if governed.is_none() => texts.push(text),
+                other => {
+                    self.side_by_side(&mut texts, &mut out);
+                    let back = self.at.push(&out.len().to_string());
+                    out.push(self.value(other, governed));
+                    self.at.pop(back);
+                }
+            }
         }
+        self.side_by_side(&mut texts, &mut out);
         out
     }
 
-    /// Cleans the texts of neighbours together.
-    fn side_by_side(
-        &mut self,
-        items: &mut [Value],
-        suffix: &str,
-        pick: impl Fn(&mut Value) -> Option<&mut String>,
-    ) {
-        let mut from = 0;
-        while from < items.len() {
-            let run = items.iter_mut().skip(from);
-            let texts: Vec<String> = run
-                .map_while(|item| pick(item).map(std::mem::take))
-                .collect();
-            let count = texts.len();
-            if count > 0 {
-                let places = items.iter_mut().skip(from).take(count).enumerate();
-                for ((i, item), clean) in places.zip(clean(texts, self.settings)) {
-                    if !clean.found.is_empty() {
-                        let at = format!("{}/{}{suffix}", self.at, from + i);
-                        report(&mut self.findings, &clean, &at);
-                    }
-                    if let Some(slot) = pick(item) {
-                        *slot = clean.text;
-                    }
+    fn side_by_side(&mut self, texts: &mut Vec<String>, out: &mut Vec<Value>) {
+        for clean in clean(std::mem::take(texts), self.settings) {
+            if !clean.found.is_empty() {
+                let at = format!("{}/{}", self.at, out.len());
+                report(&mut self.findings, &clean, &at);
+            }
+            out.push(Value::String(clean.text));
+        }
+    }
+
+    /// A list of blocks or resources. A reader sees the texts in it one after the other, whatever
+    /// stands between them, so they are cleaned together.
+    fn list(&mut self, items: Vec<Value>, place: Place) -> Value {
+        let before = self.findings.len();
+        let mut out = Vec::with_capacity(items.len());
+        for (i, item) in items.into_iter().enumerate() {
+            let back = self.at.push(&i.to_string());
+            out.push(match item {
+                Value::Object(members) => Value::Object(self.object(members, None, place)),
+                other => self.value(other, None),
+            });
+            self.at.pop(back);
+        }
+        let mut list = Value::Array(out);
+        let others = self.findings.split_off(before);
+        self.put_back(&mut list);
+        self.findings.extend(others);
+        list
+    }
+
+    fn put_back(&mut self, list: &mut Value) {
+        let here = self.at.to_string();
+        let mut taken = std::mem::take(&mut self.taken);
+        let texts = taken.iter_mut().map(|one| std::mem::take(&mut one.text));
+        let cleaned = clean(texts.collect(), self.settings);
+        for (Taken { at, held_in, .. }, mut clean) in taken.into_iter().zip(cleaned) {
+            let mut text = std::mem::take(&mut clean.text);
+            if let Some((data, length)) = held_in {
+                let changes = |(rule, _): &(RuleId, _)| rule.kind() != Kind::Injection;
+                let changed = clean.found.iter().any(changes);
+                text = if changed {
+                    BASE64.encode(text.as_bytes())
+                } else {
+                    data
+                };
+                // A place in the text is none in its base64.
+                for (_, span) in &mut clean.found {
+                    *span = 0..length;
                 }
             }
-            from += count.max(1);
+            report(&mut self.findings, &clean, &at);
+            let place = at.strip_prefix(&here).and_then(|at| list.pointer_mut(at));
+            if let Some(place) = place {
+                *place = Value::String(text);
+            }
+        }
+    }
+
+    /// Takes a text out of a list; what is left there says nothing.
+    fn take(&mut self, text: String, held_in: Option<(String, usize)>) -> Value {
+        self.taken.push(Taken {
+            at: self.at.to_string(),
+            text,
+            held_in,
+        });
+        Value::Null
+    }
+
+    /// The base64 of a binary block.
+    fn base64(&mut self, mut data: String, media: &str) -> Value {
+        let pii = self.settings.pii == Pii::Redact;
+        let length = data.len();
+        let mut held = binary::held(&data, media, pii);
+        if matches!(held, Held::Plain) {
+            data = self.string(data, None);
+            // Without what was removed, it may be base64 to the next reader.
+            held = binary::held(&data, media, pii);
+        }
+        match held {
+            Held::Bytes => Value::String(data),
+            Held::Plain => match binary::loosely(&data) {
+                Some(text) => self.take(text, Some((data, length))),
+                None => Value::String(data),
+            },
+            Held::Text(text) => self.take(text, Some((data, length))),
+            Held::Unreadable => {
+                self.remove(RuleId::UNREADABLE, length);
+                let marker = marker::of(RuleId::UNREADABLE.id());
+                Value::String(BASE64.encode(marker.as_bytes()))
+            }
         }
     }
 
@@ -176,59 +257,87 @@ impl<'a> Walk<'a> {
         governed: Option<RuleId>,
         place: Place,
     ) -> Map<String, Value> {
-        let member = |name: &str| members.get(name).and_then(Value::as_str);
-        let media = matches!(member("type"), Some("image" | "audio"));
-        let is_text = member("type") == Some("text");
+        let members = self.members(members);
+        let said = |name: &str| {
+            let member = members.iter().find(|member| member.key == name);
+            member.and_then(|member| member.value.as_str())
+        };
+        let is_media = matches!(said("type"), Some("image" | "audio"));
+        let is_text = said("type") == Some("text");
+        let media = binary::media(said("mimeType").unwrap_or_default());
         // `{"key": "password", "value": "…"}`: one member names what another holds.
-        let named = ["key", "name", "field", "label"]
+        let named = members
             .iter()
-            .find_map(|name| member(name).and_then(field::label))
+            .filter(|member| is_one_of(member.name(), NAMING))
+            .find_map(|member| field::label(member.value.as_str()?))
             .map(|label| label.rule)
             .or(governed);
         let mut out = Map::with_capacity(members.len());
-        let mut copies = 1_usize;
-        for (key, value) in members {
-            let (mut key, own) = self.key(key);
-            // Two keys that were told apart by what was removed alone must both stay.
-            while out.contains_key(&key) {
-                copies += 1;
-                key = format!("{key} ({copies})");
-            }
-            let back = self.at.push(&key);
-            if let Some(clean) = own {
-                let at = self.at.of_key();
-                report(&mut self.findings, &clean, &at);
-            }
-            let label = field::label(&key).map(|label| label.rule);
-            let governs = if key == "value" {
+        for member in members {
+            let back = self.at.push(&member.key);
+            let label = field::label(member.name()).map(|label| label.rule);
+            let governs = if is_one_of(member.name(), &["value"]) {
                 label.or(named)
             } else {
                 label
             };
-            let value = match (place, key.as_str(), value) {
-                (Place::Result, "content", Value::Array(items)) => Value::Array(self.blocks(items)),
+            let value = match (place, member.key.as_str(), member.value) {
+                (_, _, value) if member.is_clean => value,
+                (Place::Result, "content", Value::Array(items)) => self.list(items, Place::Block),
                 (Place::Result, "contents", Value::Array(items)) => {
-                    Value::Array(self.each(items, |walk, item| match item {
-                        Value::Object(resource) => {
-                            Value::Object(walk.object(resource, None, Place::Resource))
-                        }
-                        other => walk.value(other, None),
-                    }))
+                    self.list(items, Place::Resource)
                 }
                 (Place::Block, "resource", Value::Object(resource)) => {
                     Value::Object(self.object(resource, None, Place::Resource))
                 }
-                (Place::Block, "text", Value::String(text)) if is_text => Value::String(text),
-                (Place::Block, "data", Value::String(data)) if media && is_base64(&data) => {
-                    Value::String(data)
+                (Place::Block, "text", Value::String(text)) if is_text => self.take(text, None),
+                (Place::Resource, "text", Value::String(text)) => self.take(text, None),
+                (Place::Block, "data", Value::String(data)) if is_media => {
+                    self.base64(data, &media)
                 }
-                (Place::Resource, "blob", Value::String(data)) if is_base64(&data) => {
-                    Value::String(data)
-                }
+                (Place::Resource, "blob", Value::String(data)) => self.base64(data, &media),
                 (_, _, value) => self.value(value, governs),
             };
             self.at.pop(back);
-            out.insert(key, value);
+            out.insert(member.key, value);
+        }
+        out
+    }
+
+    /// The members under clean keys, with those clean that decide what others mean: what they are
+    /// to the next reader counts.
+    fn members(&mut self, members: Map<String, Value>) -> Vec<Member> {
+        let mut out: Vec<Member> = members
+            .into_iter()
+            .map(|(key, value)| {
+                let (clean, found) = self.key(key.clone());
+                Member {
+                    kept: clean == key,
+                    key: clean,
+                    name: None,
+                    found,
+                    value,
+                    is_clean: false,
+                }
+            })
+            .collect();
+        if out.iter().any(|member| !member.kept) {
+            number(&mut out);
+        }
+        for member in &mut out {
+            let back = self.at.push(&member.key);
+            if let Some(clean) = member.found.take() {
+                let at = self.at.of_key();
+                report(&mut self.findings, &clean, &at);
+            }
+            let decides = is_one_of(member.name(), NAMING) || TYPES.contains(&member.key.as_str());
+            if let Value::String(text) = &mut member.value
+                && decides
+            {
+                *text = self.string(std::mem::take(text), None);
+                member.is_clean = true;
+            }
+            self.at.pop(back);
         }
         out
     }
@@ -247,15 +356,26 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn block_text(item: &mut Value) -> Option<&mut String> {
-    let block = item.as_object_mut()?;
-    if block.get("type").and_then(Value::as_str) != Some("text") {
-        return None;
+/// Gives a number to keys that became equal by cleaning, so that no member is lost. A key that
+/// came as it is keeps its member.
+fn number(members: &mut [Member]) {
+    let kept = members.iter().filter(|member| member.kept);
+    let mut used: HashSet<String> = kept.map(|member| member.key.clone()).collect();
+    let mut copies = 1_usize;
+    for member in members.iter_mut().filter(|member| !member.kept) {
+        let name = member.key.clone();
+        while !used.insert(member.key.clone()) {
+            copies += 1;
+            member.key = format!("{name} ({copies})");
+            member.name = Some(name.clone());
+        }
     }
-    match block.get_mut("text") {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
-    }
+}
+
+/// Whether a key reads as one of these words.
+fn is_one_of(key: &str, words: &[&str]) -> bool {
+    let key = seen(key);
+    words.iter().any(|word| word.eq_ignore_ascii_case(&key))
 }
 
 /// Whether the value of a labelled field is one at all.
@@ -268,10 +388,11 @@ fn is_secret(text: &str) -> bool {
             .any(|word| trimmed.eq_ignore_ascii_case(word))
 }
 
-fn is_base64(data: &str) -> bool {
-    data.bytes()
-        .all(|b| b.is_ascii_alphanumeric() || b"+/=-_\r\n".contains(&b))
-}
+/// Members whose value names what is in the member `value`.
+const NAMING: &[&str] = &["key", "name", "field", "label"];
+
+/// Members that say what a block holds.
+const TYPES: &[&str] = &["type", "mimeType"];
 
 /// How keys begin to which `serde_json` gives a meaning.
 const RESERVED: &str = "$serde_json::private::";

@@ -36,6 +36,7 @@ impl RuleId {
     pub(crate) const BEARER_TOKEN: Self = find("bearer-token");
     pub(crate) const BASIC_AUTH: Self = find("basic-auth");
     pub(crate) const PASSWORD: Self = find("password");
+    pub(crate) const UNREADABLE: Self = find("unreadable");
     pub(crate) const EMAIL: Self = find("email");
     pub(crate) const CARD: Self = find("card");
     pub(crate) const PHONE: Self = find("phone");
@@ -186,6 +187,7 @@ const RULES: &[Rule] = &[
     any("credential", Kind::Secret),
     any("token", Kind::Secret),
     any("secret", Kind::Secret),
+    any("unreadable", Kind::Secret),
     any("card", Kind::Pii),
     any("email", Kind::Pii),
     any("phone", Kind::Pii),

@@ -99,32 +99,103 @@ fn every_part_of_a_result_is_cleaned() {
     }
 }
 
+/// What the blocks of a result become.
+#[track_caller]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "so that a case is two literals"
+)]
+fn check_blocks(blocks: Value, expected: Value) {
+    let cleaned = clean_result(json!({"content": blocks}), &Settings::strict()).value;
+    assert_eq!(cleaned, json!({"content": expected}));
+    assert_eq!(
+        clean_result(cleaned.clone(), &Settings::strict()).value,
+        cleaned
+    );
+}
+
 // spec: FI-01
 #[test]
-fn binary_blocks_stay_byte_for_byte() {
-    let data = "AKIAIOSFODNN7EXAMPLE4242424242424242++//==";
-    let result = json!({
-        "content": [
-            {"type": "image", "data": data, "mimeType": "image/png"},
-            {"type": "audio", "data": data, "mimeType": "audio/wav"},
-            {"type": "resource", "resource": {"uri": "file:///a.bin", "mimeType": "application/octet-stream", "blob": data}},
-        ],
-    });
-    let cleaned = clean_result(result.clone(), &Settings::strict());
-    assert_eq!(cleaned.value, result);
-    assert_eq!(cleaned.findings, []);
-    // What is no base64 is no image either, and a text block has no such member.
-    let posing = json!({"content": [
-        {"type": "image", "data": "mail ana@example.com", "mimeType": "AKIAIOSFODNN7EXAMPLE"},
-        {"type": "text", "text": "", "data": "AKIAIOSFODNN7EXAMPLE"},
-    ]});
-    let cleaned = clean_result(posing, &Settings::strict());
-    assert_eq!(cleaned.value["content"][0]["data"], "mail [redacted:email]");
-    assert_eq!(
-        cleaned.value["content"][0]["mimeType"],
-        "[redacted:aws-key-id]"
+fn a_key_means_what_the_next_reader_takes_it_for() {
+    let text = format!("{KEY} password: hunter2 me@example.com");
+    let clean = format!("{CLEAN} password: [redacted:password] [redacted:email]");
+    for hidden in ["\u{200b}", "\u{fe0f}", "\u{e0041}", "\u{1b}[0m", "\u{202e}"] {
+        for place in [0, 2, 4] {
+            let disguised = |key: &str| {
+                let (left, right) = key.split_at(place.min(key.len()));
+                format!("{left}{hidden}{right}")
+            };
+            check_blocks(
+                json!([{"type": "text", disguised("text"): text}]),
+                json!([{"type": "text", "text": clean}]),
+            );
+            check_blocks(
+                json!([{disguised("type"): disguised("text"), disguised("text"): text}]),
+                json!([{"type": "text", "text": clean}]),
+            );
+            check_blocks(
+                json!([{"type": "resource", disguised("resource"): {disguised("text"): text}}]),
+                json!([{"type": "resource", "resource": {"text": clean}}]),
+            );
+            check_blocks(
+                json!([{"type": "image", disguised("data"): text}]),
+                json!([{"type": "image", "data": clean}]),
+            );
+            let meta = json!({disguised("_meta"): {disguised("n"): text}});
+            let cleaned = clean_result(meta, &Settings::strict()).value;
+            assert_eq!(cleaned, json!({"_meta": {"n": clean}}));
+            for list in ["content", "contents"] {
+                let block = json!({"type": "text", "uri": "a:b", "text": text});
+                let result = json!({disguised(list): [block]});
+                let cleaned = clean_result(result, &Settings::strict()).value;
+                assert_eq!(cleaned[list][0]["text"], clean.as_str());
+            }
+            check(
+                json!([{disguised("name"): disguised("password"), disguised("value"): "x y"}]),
+                json!([{"name": "password", "value": "[redacted:password]"}]),
+            );
+        }
+    }
+}
+
+// spec: FI-01
+#[test]
+fn a_disguised_key_joins_its_neighbours() {
+    let (left, right) = KEY.split_at(9);
+    check_blocks(
+        json!([{"ty\u{200b}pe": "te\u{200b}xt", "te\u{200b}xt": left}, {"type": "text", "text": right}]),
+        json!([{"type": "text", "text": CLEAN}, {"type": "text", "text": CLEAN}]),
     );
-    assert_eq!(cleaned.value["content"][1]["data"], "[redacted:aws-key-id]");
+}
+
+// spec: FI-01
+#[test]
+fn keys_that_become_equal_are_both_cleaned() {
+    check_blocks(
+        json!([{"type": "text", "te\u{200b}xt": KEY, "text": KEY, "t\u{200b}ext": KEY}]),
+        json!([{"type": "text", "text (2)": CLEAN, "text": CLEAN, "text (3)": CLEAN}]),
+    );
+    check_blocks(
+        json!([{"type": "text", "ty\u{200b}pe": "image", "data": KEY, "text": "", "text (2)": 1, "te\u{ad}xt": KEY}]),
+        json!([{"type": "text", "type (2)": "image", "data": CLEAN, "text": "", "text (2)": 1, "text (3)": CLEAN}]),
+    );
+    check_blocks(
+        json!([{"type": "image", "da\u{200b}ta": KEY, "data": KEY}]),
+        json!([{"type": "image", "data (2)": CLEAN, "data": CLEAN}]),
+    );
+    let password = "[redacted:password]";
+    check(
+        json!({"pass\u{200b}word": "x y", "password": "z", "passwor\u{301}d": "u v"}),
+        json!({"password (2)": password, "password": password, "passwor\u{301}d": password}),
+    );
+    check(
+        json!([{"name": "password", "val\u{200b}ue": "x y", "value": "z"}]),
+        json!([{"name": "password", "value (2)": password, "value": password}]),
+    );
+    check(
+        json!([{"name": "color", "na\u{200b}me": "password", "value": "z"}]),
+        json!([{"name": "color", "name (2)": "password", "value": password}]),
+    );
 }
 
 // spec: FI-05
@@ -146,6 +217,13 @@ fn the_name_of_a_field_governs_its_value() {
         json!([{"key": "password", "value": "a b"}, {"name": "API_KEY", "value": "c"}, {"name": "color", "value": "red"}]),
         json!([{"key": "password", "value": "[redacted:password]"}, {"name": "API_KEY", "value": "[redacted:api-key]"},
             {"name": "color", "value": "red"}]),
+    );
+    check(
+        json!([{"Key": "password", "Value": "a b"}, {"name": "pass\u{200b}word", "value": "c"},
+            {"name": "password: hunter2", "value": "d"}]),
+        json!([{"Key": "password", "Value": "[redacted:password]"},
+            {"name": "password", "value": "[redacted:password]"},
+            {"name": "password: [redacted:password]", "value": "[redacted:password]"}]),
     );
     check(
         json!({"password": "", "token": "[redacted:token]", "secret": "true", "nextPageToken": "abc", "key": "PROJ-1"}),
@@ -206,6 +284,61 @@ fn a_match_across_text_blocks_goes_on_both_sides() {
             ("/content/3/text", 0..7)
         ]
     );
+}
+
+// spec: FI-10
+#[test]
+fn a_match_across_whatever_stands_between_is_found() {
+    let (left, right) = KEY.split_at(9);
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let resource =
+        |text: &str| json!({"type": "resource", "resource": {"uri": "a:b", "text": text}});
+    let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
+    let link = json!({"type": "resource_link", "name": "n", "uri": "file:///a"});
+    let cases = [
+        vec![text(left), resource(right)],
+        vec![resource(left), text(right)],
+        vec![resource(left), resource(right)],
+        vec![text(left), image.clone(), text(right)],
+        vec![
+            text(left),
+            link,
+            json!(1),
+            image.clone(),
+            image,
+            resource(right),
+        ],
+        vec![text(left), text(""), json!({"type": "text"}), text(right)],
+        vec![
+            text(left),
+            json!({"type": "resource", "resource": {"blob": "gICA"}}),
+            text(right),
+        ],
+    ];
+    for blocks in cases {
+        let last = blocks.len() - 1;
+        let cleaned = clean_result(json!({"content": blocks}), &Settings::strict());
+        let at = |i: usize| {
+            let is_text = blocks[i]["type"] == "text";
+            let way = if is_text { "text" } else { "resource/text" };
+            format!("/content/{i}/{way}")
+        };
+        for i in [0, last] {
+            let found = cleaned.value.pointer(&at(i)).and_then(Value::as_str);
+            assert_eq!(found, Some(CLEAN), "block {i} of {blocks:?}");
+        }
+        let places = cleaned
+            .findings
+            .iter()
+            .map(|f| (f.at.clone(), f.span.clone()));
+        let expected = [(at(0), 0..left.len()), (at(last), 0..right.len())];
+        assert_eq!(places.collect::<Vec<_>>(), expected);
+    }
+    let contents = json!([{"uri": "a:b", "text": left}, {"uri": "a:c", "blob": "AAAA"}, {"uri": "a:d", "text": right}]);
+    let cleaned = clean_result(json!({"contents": contents}), &Settings::strict());
+    assert_eq!(cleaned.value["contents"][0]["text"], CLEAN);
+    assert_eq!(cleaned.value["contents"][2]["text"], CLEAN);
+    assert_eq!(cleaned.findings[1].at, "/contents/2/text");
 }
 
 // spec: FI-10
@@ -292,3 +425,6 @@ fn a_marker_is_found_by_its_exact_form() {
     );
     assert_eq!(marker::find(&json!(["redacted", 1, null])), None);
 }
+
+const KEY: &str = "AKIAIOSFODNN7EXAMPLE";
+const CLEAN: &str = "[redacted:aws-key-id]";

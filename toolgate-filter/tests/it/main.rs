@@ -5,6 +5,7 @@
     reason = "a wrong place ends the test, as it should"
 )]
 
+mod binary;
 mod fence;
 mod fields;
 mod injection;

@@ -1,7 +1,8 @@
 //! What holds for every text: nothing breaks, nothing is cleaned twice, work stays linear.
 
+use data_encoding::{BASE64, BASE64URL_NOPAD};
 use proptest::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolgate_filter::fence::{FenceId, defuse, wrap};
 use toolgate_filter::{Pii, Settings, clean_result, clean_text, clean_value};
 
@@ -30,6 +31,36 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Blocks of every kind, with types and keys that may be in disguise.
+fn blocks() -> impl Strategy<Value = Value> {
+    let media = prop::sample::select(MEDIA);
+    let word = |words: &'static [&'static str]| prop::sample::select(words);
+    let kind = word(&[
+        "text",
+        "te\u{200b}xt",
+        "image",
+        "audio",
+        "resource",
+        "resource_link",
+    ]);
+    let text = word(&["text", "te\u{200b}xt", "t\u{301}ext"]);
+    let blob = word(&["blob", "data", "bl\u{200b}ob", "da\u{ad}ta"]);
+    (kind, text, blob, media, texts(), texts(), 0..4_u8).prop_map(
+        |(kind, text, blob, media, first, second, how)| {
+            let data = match how {
+                0 => second,
+                1 => BASE64URL_NOPAD.encode(second.as_bytes()),
+                2 => BASE64.encode(second.as_bytes()).replace("A", "A\r\n"),
+                _ => BASE64.encode(second.as_bytes()),
+            };
+            json!({
+                "type": kind, text: first, blob: data, "mimeType": media, "size": 7,
+                "resource": {"uri": "a:b", text: first, blob: data, "mimeType": media},
+            })
+        },
+    )
+}
+
 /// Every value that is no string, in order.
 fn others(value: &Value, out: &mut Vec<Value>) {
     match value {
@@ -54,9 +85,9 @@ fn without_markers(text: &str) -> String {
 fn cleaned_blocks(texts: &[String]) -> String {
     let blocks: Vec<Value> = texts
         .iter()
-        .map(|text| serde_json::json!({"type": "text", "text": text}))
+        .map(|text| json!({"type": "text", "text": text}))
         .collect();
-    let result = clean_result(serde_json::json!({"content": blocks}), &Settings::strict()).value;
+    let result = clean_result(json!({"content": blocks}), &Settings::strict()).value;
     let blocks = result.get("content").and_then(Value::as_array);
     let texts = blocks.into_iter().flatten();
     texts
@@ -114,10 +145,28 @@ proptest! {
     // spec: FI-10 FI-11
     #[test]
     fn results_settle(texts in prop::collection::vec(texts(), 0..5)) {
-        let blocks: Vec<Value> = texts.iter().map(|text| serde_json::json!({"type": "text", "text": text})).collect();
-        let result = serde_json::json!({"content": blocks});
-        let cleaned = clean_result(result, &Settings::strict()).value;
+        let blocks: Vec<Value> = texts.iter().map(|text| json!({"type": "text", "text": text})).collect();
+        let cleaned = clean_result(json!({"content": blocks}), &Settings::strict()).value;
         prop_assert_eq!(clean_result(cleaned.clone(), &Settings::strict()).value, cleaned);
+    }
+
+    // spec: FI-01 FI-11
+    #[test]
+    fn blocks_of_every_kind_settle(
+        list in prop::sample::select(&["content", "contents", "con\u{200b}tent"]),
+        blocks in prop::collection::vec(blocks(), 0..4),
+    ) {
+        let result = json!({list: blocks});
+        let cleaned = clean_result(result.clone(), &Settings::strict());
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        others(&result, &mut before);
+        others(&cleaned.value, &mut after);
+        prop_assert_eq!(before, after);
+        if cleaned.findings.is_empty() {
+            prop_assert_eq!(&cleaned.value, &result);
+        }
+        let again = clean_result(cleaned.value.clone(), &Settings::strict());
+        prop_assert_eq!(again.value, cleaned.value);
     }
 
     // spec: FI-10
@@ -208,6 +257,15 @@ fn a_flood_of_invisible_characters_is_reported_within_bounds() {
         Some(text.len())
     );
 }
+
+const MEDIA: &[&str] = &[
+    "",
+    "text/plain",
+    "te\u{200b}xt/plain",
+    "image/png",
+    "application/json",
+    "application/octet-stream",
+];
 
 /// Harmless text beside a secret.
 const AROUND: &[&str] = &[
