@@ -39,6 +39,7 @@ use crate::upstream::Dispatched;
 use crate::upstream::ToolCall;
 use crate::upstream::Upstream;
 use crate::upstream::UpstreamError;
+use crate::upstream::bounds::within_bounds;
 
 /// How often a settling is tried; between tries the gate waits a little longer each time.
 const SETTLE_TRIES: u32 = 6;
@@ -177,8 +178,9 @@ impl Gate {
             None => Err(UpstreamError::not_made("the tool's source is gone")),
             Some(upstream) => match self.0.ledger.head(&cleared.call.principal).await {
                 Ok(Some(head)) if head.killed.is_none() => {
-                    self.send(upstream.as_ref(), cleared.call, cleared.leave)
-                        .await
+                    let acts = cleared.claim.is_some();
+                    let sent = self.send(upstream.as_ref(), cleared.call, cleared.leave);
+                    within_bounds(sent.await, acts)
                 }
                 Ok(_) => Err(UpstreamError::not_made("the agent was switched off")),
                 Err(_) => Err(UpstreamError::not_made("the store does not answer")),

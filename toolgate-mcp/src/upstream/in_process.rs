@@ -1,5 +1,6 @@
 //! A server of the `rmcp` SDK in the same process, as a source of tools.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use async_trait::async_trait;
@@ -9,17 +10,21 @@ use rmcp::ServiceExt as _;
 use rmcp::model::CallToolRequestParams;
 use rmcp::model::CallToolResponse;
 use rmcp::model::ErrorCode;
+use rmcp::model::PaginatedRequestParams;
+use rmcp::service::ClientCacheConfig;
 use rmcp::service::Peer;
 use rmcp::service::RoleClient;
 use rmcp::service::RoleServer;
 use rmcp::service::RunningService;
 use rmcp::service::ServiceError;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use serde_json::Value;
 use serde_json::json;
 use tokio::sync::Mutex;
 use toolgate_core::catalog::Provenance;
 use toolgate_core::catalog::Source;
 use toolgate_core::catalog::Trust;
+use toolgate_core::digest::Digest;
 use toolgate_core::id::IdError;
 use toolgate_core::id::UpstreamId;
 
@@ -27,6 +32,9 @@ use super::Listing;
 use super::ToolCall;
 use super::Upstream;
 use super::UpstreamError;
+use super::bounds::MOST_PAGES;
+use super::measured::Measured;
+use super::measured::TOO_LARGE;
 
 /// The size of the pipe to the server, in bytes.
 const PIPE: usize = 64 * 1024;
@@ -111,11 +119,18 @@ impl<S: ServerHandler> InProcess<S> {
 
 async fn start<S: ServerHandler>(server: S) -> State<S> {
     let (ours, theirs) = tokio::io::duplex(PIPE);
+    let (read, write) = tokio::io::split(theirs);
+    let theirs = Measured::new(AsyncRwTransport::new_server(read, write));
     match join(server.serve(theirs), ().serve(ours)).await {
-        (Ok(server), Ok(client)) => State::Running(Box::new(Running {
-            client,
-            _server: server,
-        })),
+        (Ok(server), Ok(client)) => {
+            // What the gate asks for it wants to know as it is now, and keeps itself.
+            let none = ClientCacheConfig::disabled();
+            client.peer().set_response_cache_config(none).await;
+            State::Running(Box::new(Running {
+                client,
+                _server: server,
+            }))
+        }
         _ => {
             tracing::error!("a server in this process cannot be started");
             State::Failed
@@ -134,26 +149,7 @@ impl<S: ServerHandler> Upstream for InProcess<S> {
     }
 
     async fn tools(&self) -> Result<Listing, UpstreamError> {
-        let peer = self.peer().await?;
-        let tools = match peer.list_all_tools().await {
-            Ok(tools) => tools,
-            // A server without the capability has none.
-            Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
-                Vec::new()
-            }
-            Err(_) => {
-                return Err(UpstreamError::not_made(
-                    "the server does not list its tools",
-                ));
-            }
-        };
-        let definitions = tools.iter().map(serde_json::to_string).collect();
-        let definitions: Result<Vec<String>, _> = definitions;
-        Ok(Listing {
-            definitions: definitions
-                .map_err(|_| UpstreamError::not_made("a tool's definition cannot be written"))?,
-            truncated: false,
-        })
+        list(&self.peer().await?).await
     }
 
     async fn call(&self, call: ToolCall) -> Result<Value, UpstreamError> {
@@ -162,6 +158,7 @@ impl<S: ServerHandler> Upstream for InProcess<S> {
             .with_arguments(call.arguments);
         let response = match peer.call_tool_once(params).await {
             Ok(response) => response,
+            Err(error) if is_too_large(&error) => return Err(UpstreamError::too_large()),
             // An error of the protocol is what the tool says of its failure, whatever its code: it is
             // the program's own, and passes the filter as any other text.
             Err(ServiceError::McpError(error)) => {
@@ -177,6 +174,49 @@ impl<S: ServerHandler> Upstream for InProcess<S> {
         };
         answer.map_err(|_| UpstreamError::unknown("the server's result cannot be read"))
     }
+}
+
+/// The tools of a server, page by page. One that never ends is cut.
+async fn list(peer: &Peer<RoleClient>) -> Result<Listing, UpstreamError> {
+    let mut listing = Listing::default();
+    let mut seen = BTreeSet::new();
+    let mut cursor: Option<String> = None;
+    for _ in 0..MOST_PAGES {
+        let params = cursor.map(|at| PaginatedRequestParams::default().with_cursor(Some(at)));
+        let page = match peer.list_tools(params).await {
+            Ok(page) => page,
+            // A server without the capability has none.
+            Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+                return Ok(listing);
+            }
+            Err(error) if is_too_large(&error) && !seen.is_empty() => break,
+            Err(_) => {
+                return Err(UpstreamError::not_made(
+                    "the server does not list its tools",
+                ));
+            }
+        };
+        for tool in &page.tools {
+            let definition = serde_json::to_string(tool)
+                .map_err(|_| UpstreamError::not_made("a tool's definition cannot be written"))?;
+            if !listing.add(definition) {
+                return Ok(listing);
+            }
+        }
+        let Some(next) = page.next_cursor else {
+            return Ok(listing);
+        };
+        if !seen.insert(Digest::of(next.as_bytes())) {
+            break;
+        }
+        cursor = Some(next);
+    }
+    listing.truncated = true;
+    Ok(listing)
+}
+
+fn is_too_large(error: &ServiceError) -> bool {
+    matches!(error, ServiceError::McpError(error) if error.code == TOO_LARGE)
 }
 
 fn failed(error: &ServiceError) -> UpstreamError {

@@ -1,7 +1,10 @@
 //! What a source of tools implements.
 
+pub(crate) mod bounds;
 #[cfg(feature = "rmcp")]
 mod in_process;
+#[cfg(feature = "rmcp")]
+mod measured;
 
 use std::fmt;
 use std::sync::Arc;
@@ -134,6 +137,7 @@ pub struct UpstreamError {
     dispatched: Dispatched,
     message: String,
     retry: Retry,
+    is_too_large: bool,
 }
 
 impl UpstreamError {
@@ -143,6 +147,7 @@ impl UpstreamError {
             dispatched: Dispatched::No,
             message: message.into(),
             retry: Retry::After,
+            is_too_large: false,
         }
     }
 
@@ -152,7 +157,24 @@ impl UpstreamError {
             dispatched: Dispatched::Maybe,
             message: message.into(),
             retry: Retry::After,
+            is_too_large: false,
         }
+    }
+
+    /// The call was made, and its result is more than the gate takes. Each result is measured, so a
+    /// source says this only of one that it does not hold as a value.
+    #[must_use]
+    pub fn too_large() -> Self {
+        let bounds = bounds::Bounds::RESULT;
+        let message = format!("the tool's result is too large ({bounds}), so it is not shown");
+        Self {
+            is_too_large: true,
+            ..Self::unknown(message).with_retry(Retry::Never)
+        }
+    }
+
+    pub(crate) const fn is_too_large(&self) -> bool {
+        self.is_too_large
     }
 
     /// What the agent may hope for if it calls again; by itself an error says *after*.
@@ -189,10 +211,12 @@ pub trait Upstream: Send + Sync + fmt::Debug {
     /// What the operator configured.
     fn source(&self) -> Source;
 
-    /// The tools that it has right now.
+    /// The tools that it has right now. Of a list that is too long the gate takes the first; a
+    /// source that asks for page after page stops once [`Listing::add`] says that there is no room.
     async fn tools(&self) -> Result<Listing, UpstreamError>;
 
     /// Makes a call and answers with a `CallToolResult` object (MCP, server/tools). A tool that
-    /// fails says so in the result (`isError`); an error means that there is no result.
+    /// fails says so in the result (`isError`); an error means that there is no result. A result
+    /// that is too large is not shown, see [`UpstreamError::too_large`].
     async fn call(&self, call: ToolCall) -> Result<Value, UpstreamError>;
 }
