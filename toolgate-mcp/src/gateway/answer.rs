@@ -9,6 +9,9 @@ use toolgate_core::verdict::Code;
 use toolgate_core::verdict::Reason;
 use toolgate_core::verdict::Retry;
 
+use super::quote::plain;
+use super::quote::quotable;
+
 /// Where a result's `_meta` says what became of the call.
 pub(super) const OUTCOME: &str = "toolgate/outcome";
 /// Where a result's `_meta` says how far its content can be trusted.
@@ -49,6 +52,7 @@ impl Reply {
         if reason.code == Code::Hidden {
             return Self::Hidden;
         }
+        let reason = &quotable(reason.clone());
         let mut text = format!(
             "toolgate: refused ({}): {}",
             reason.code.as_str(),
@@ -94,7 +98,7 @@ impl Reply {
     /// A request that has no result to hand over (yet).
     pub(super) fn standing(approval: &Approval) -> Self {
         let id = approval.id.as_str();
-        let why = approval.message.as_deref().unwrap_or_default();
+        let why = plain(approval.message.as_deref().unwrap_or_default());
         match approval.status {
             Status::Pending => {
                 let text = format!(

@@ -29,6 +29,7 @@ use super::Gate;
 use super::OUTCOME_TOOL;
 use super::answer::Reply;
 use super::leaving::Ticket;
+use super::quote::quotable;
 use super::stage::Cleared;
 use crate::ports::Counted;
 use crate::ports::EntropyError;
@@ -162,19 +163,16 @@ impl Gate {
         };
         let catalog = self.catalog();
         let tool = catalog.find(&request.name).cloned();
-        let judged = judge(
+        let mut judged = judge(
             &policy,
             tool.as_deref(),
             &request.arguments,
             &toolgate_filter::marker::find,
         );
-        let mut judged = judged;
-        // A place is named by the caller's own words, and they are written down.
-        for reason in &mut judged.verdict.reasons {
-            if let Some(path) = &mut reason.path {
-                *path = toolgate_filter::clean_text(path, &Settings::strict()).value;
-            }
-        }
+        // A place is named by the caller's own words, and what is expected by an author's; both are
+        // written down.
+        let reasons = std::mem::take(&mut judged.verdict.reasons);
+        judged.verdict.reasons = reasons.into_iter().map(quotable).collect();
         let tool = tool.filter(|tool| policy.grants(tool));
         let limits = tool
             .as_ref()

@@ -9,11 +9,13 @@ mod answer;
 mod call;
 mod caller;
 mod decide;
+mod definition;
 mod disclose;
 mod known;
 mod leaving;
 mod operate;
 mod outcome;
+mod quote;
 mod run;
 mod stage;
 mod verify;
@@ -59,6 +61,8 @@ use crate::upstream::Upstream;
 pub struct Deadlines {
     /// The longest that a tool may take.
     pub call: Duration,
+    /// The longest that a source may take to list its tools.
+    pub list: Duration,
     /// How long a caller waits for an approved call that is being made, before it is told to come
     /// back. A person is never waited for.
     pub wait: Duration,
@@ -68,6 +72,7 @@ impl Default for Deadlines {
     fn default() -> Self {
         Self {
             call: Duration::from_secs(30),
+            list: Duration::from_secs(30),
             wait: Duration::from_secs(30),
         }
     }

@@ -26,6 +26,7 @@ use super::Caller;
 use super::Gate;
 use super::answer::Reply;
 use super::call::overall;
+use super::quote::quotable;
 use super::stage::Filtered;
 use super::stage::Wishes;
 use crate::store::LedgerExt as _;
@@ -71,7 +72,7 @@ impl Gate {
     ) -> Reply {
         let id = match read(arguments) {
             Ok(id) => id,
-            Err(reason) => return self.refuse_unread(caller, call, *reason).await,
+            Err(reason) => return self.refuse_unread(caller, call, quotable(*reason)).await,
         };
         match self.poll(caller, &id, true).await {
             Ok(Some(approval)) => self.settled(caller, call, &approval).await,

@@ -5,14 +5,11 @@ use serde_json::Value;
 use serde_json::json;
 use toolgate_core::catalog::Tool;
 use toolgate_core::classify;
-use toolgate_filter::Settings;
-use toolgate_filter::fence;
 
 use super::Caller;
 use super::Gate;
 use super::Unauthenticated;
 use super::outcome;
-use super::stage::is_reserved;
 
 /// What a client is told of the gate when it connects.
 pub const INSTRUCTIONS: &str = "These tools are behind toolgate, a gate that applies a policy to \
@@ -57,7 +54,10 @@ impl Gate {
         for tool in policy.view(&catalog) {
             let later = policy.may_answer_later(tool);
             asks |= later;
-            tools.push((tool.shown().to_string(), listed(tool, later)));
+            // A tool of which nothing may be shown is held; it is in no catalog.
+            if let Some(members) = self.0.known.screened(tool) {
+                tools.push((tool.shown().to_string(), listed(tool, members, later)));
+            }
         }
         if asks {
             tools.push((outcome::OUTCOME_TOOL.to_owned(), outcome::definition()));
@@ -83,21 +83,11 @@ impl Gate {
     }
 }
 
-/// A tool as it is listed: as sent, but for name, annotations, output schema and filtered prose.
-fn listed(tool: &Tool, later: bool) -> Value {
-    let mut members = tool.definition().as_object().cloned().unwrap_or_default();
+/// A tool as it is listed: its screened definition with the gate's name, annotations and answers.
+fn listed(tool: &Tool, mut members: Map<String, Value>, later: bool) -> Value {
     members.insert("name".to_owned(), tool.shown().as_str().into());
-    filter_prose(&mut members);
-    for schema in ["inputSchema", "outputSchema"] {
-        if let Some(schema) = members.get_mut(schema) {
-            filter_schema(schema);
-        }
-    }
     let published = classify::published(tool.definition(), &tool.classified());
     members.insert("annotations".to_owned(), published);
-    if let Some(meta) = members.get_mut("_meta").and_then(Value::as_object_mut) {
-        meta.retain(|name, _| !is_reserved(name));
-    }
     if later {
         match members.remove("outputSchema").and_then(wrapped) {
             Some(schema) => members.insert("outputSchema".to_owned(), schema),
@@ -105,35 +95,6 @@ fn listed(tool: &Tool, later: bool) -> Value {
         };
     }
     Value::Object(members)
-}
-
-fn filter_prose(members: &mut Map<String, Value>) {
-    for prose in ["title", "description", "$comment"] {
-        if let Some(Value::String(text)) = members.get_mut(prose) {
-            *text = said(text);
-        }
-    }
-}
-
-/// Filters what a schema says to its reader, and leaves alone what it demands of a value.
-fn filter_schema(schema: &mut Value) {
-    match schema {
-        Value::Object(members) => {
-            filter_prose(members);
-            for (word, below) in members.iter_mut() {
-                if !matches!(word.as_str(), "const" | "default" | "enum" | "examples") {
-                    filter_schema(below);
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(filter_schema),
-        _ => {}
-    }
-}
-
-fn said(text: &str) -> String {
-    let clean = toolgate_filter::clean_text(text, &Settings::strict()).value;
-    fence::defuse(&clean).into_owned()
 }
 
 /// An output schema that also admits the gate's own answers; nothing if it cannot be wrapped.
