@@ -5,6 +5,7 @@ use serde_json::Value;
 use serde_json::json;
 use toolgate_core::approval::Status;
 use toolgate_core::classify;
+use toolgate_core::id::UpstreamId;
 
 use crate::App;
 use crate::answer::Done;
@@ -55,10 +56,16 @@ pub(crate) async fn overview(ctx: &Ctx<'_>) -> Result<Done, Problem> {
 
 pub(crate) fn catalog(ctx: &Ctx<'_>) -> Result<Done, Problem> {
     let catalog = ctx.app.gate.catalog();
+    let report = ctx.app.gate.catalog_report();
+    let left_out =
+        |(source, why): &(UpstreamId, String)| json!({"upstream": source, "reason": why});
     Ok(Done::ok(json!({
         "tools": tools(ctx),
         "truncated": catalog.truncated(),
         "collided": catalog.collided(),
+        "leftOut": report.left_out.iter().map(left_out).collect::<Vec<_>>(),
+        "cut": report.truncated,
+        "unavailable": report.unavailable,
     })))
 }
 

@@ -20,6 +20,7 @@ use toolgate_core::classify::Mode;
 use toolgate_core::id::OperatorName;
 use toolgate_mcp::gateway::CallRequest;
 use toolgate_mcp::gateway::Caller;
+use toolgate_mcp::gateway::CatalogReport;
 use toolgate_mcp::gateway::Deadlines;
 use toolgate_mcp::gateway::Gate;
 use toolgate_mcp::gateway::Parts;
@@ -193,21 +194,39 @@ impl Host {
     }
 
     pub(crate) async fn with(deadlines: Deadlines) -> Self {
-        Self::over(deadlines, |ledger| ledger).await
+        let (host, report) = Self::built(Vec::new(), deadlines, |ledger| ledger).await;
+        assert_eq!((report.offered, report.left_out.len()), (2, 0));
+        host
     }
 
     /// Before this store round the host's own.
-    pub(crate) async fn over(
+    pub(crate) async fn over(round: impl FnOnce(Arc<dyn Ledger>) -> Arc<dyn Ledger>) -> Self {
+        let (host, _) = Self::built(Vec::new(), Deadlines::default(), round).await;
+        host
+    }
+
+    /// A gate before the desk and other sources.
+    pub(crate) async fn beside(
+        others: Vec<Arc<dyn Upstream>>,
+        deadlines: Deadlines,
+    ) -> (Self, CatalogReport) {
+        Self::built(others, deadlines, |ledger| ledger).await
+    }
+
+    async fn built(
+        others: Vec<Arc<dyn Upstream>>,
         deadlines: Deadlines,
         round: impl FnOnce(Arc<dyn Ledger>) -> Arc<dyn Ledger>,
-    ) -> Self {
+    ) -> (Self, CatalogReport) {
         let clock = Clocked::default();
         let ledger = Arc::new(Faulty::new(Box::new(MemoryStore::new(clock.clone()))));
         let desk = Arc::new(Desk::default());
+        let mut upstreams = others;
+        upstreams.push(desk.clone());
         let gate = Gate::new(Parts {
             ledger: round(ledger.clone()),
             directory: Arc::new(MemoryStore::new(clock.clone())),
-            upstreams: vec![desk.clone()],
+            upstreams,
             spawn: Arc::new(Tokio),
             timer: Arc::new(Tokio),
             entropy: Arc::new(Counter::default()),
@@ -216,13 +235,13 @@ impl Host {
             unstored_owners: 0,
         });
         let report = gate.refresh().await;
-        assert_eq!((report.offered, report.left_out.len()), (2, 0));
-        Self {
+        let host = Self {
             gate,
             ledger,
             clock,
             desk,
-        }
+        };
+        (host, report)
     }
 
     /// A caller under this policy.

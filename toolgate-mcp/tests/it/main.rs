@@ -7,6 +7,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod attacks;
 mod gateway;
 mod host;
 mod hostile;

@@ -226,9 +226,6 @@ impl Embedding {
         if let Some(name) = gate.catalog().collided().first() {
             return Err(EmbedError::name(name.as_str(), "is the name of two tools"));
         }
-        for (source, why) in &report.left_out {
-            tracing::warn!(source = source.as_str(), why, "a tool is left out");
-        }
         Ok(Embedded {
             sweeper: tokio::spawn(sweep(gate.clone())),
             gate,

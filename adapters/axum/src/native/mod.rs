@@ -159,6 +159,7 @@ impl Native {
         tracing::info!(
             offered = report.offered,
             left_out = report.left_out.len(),
+            truncated = report.truncated.len(),
             unavailable = report.unavailable.len(),
             "the tools are known"
         );

@@ -82,7 +82,7 @@ async fn opened(embedding: Embedding, notes: Notes) -> (Embedded, PrincipalId) {
 }
 
 /// Sends lines and reads as many answers, by their ids.
-async fn lines(gate: &Embedded, agent: &PrincipalId, sent: &[Value]) -> Vec<Value> {
+pub(crate) async fn lines(gate: &Embedded, agent: &PrincipalId, sent: &[Value]) -> Vec<Value> {
     let (mut ours, theirs) = tokio::io::duplex(1 << 20);
     let (input, output) = tokio::io::split(theirs);
     for message in sent {
@@ -102,7 +102,7 @@ async fn lines(gate: &Embedded, agent: &PrincipalId, sent: &[Value]) -> Vec<Valu
     answers
 }
 
-fn call(id: u64, tool: &str, arguments: &Value) -> Value {
+pub(crate) fn call(id: u64, tool: &str, arguments: &Value) -> Value {
     let params = json!({"name": tool, "arguments": arguments});
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }

@@ -7,6 +7,8 @@ mod copies;
 mod embed;
 mod faults;
 mod files;
+#[cfg(feature = "rmcp")]
+mod hostile;
 mod log;
 mod server;
 mod sqlite;
