@@ -29,6 +29,11 @@ use shape::Kinds;
 const ADDRESS: &str = "toolgate://schema/arguments";
 /// The largest program that a pattern of a schema may compile to, in bytes.
 const MOST_PATTERN_PROGRAM: usize = 1 << 20;
+/// The largest program that all patterns of a schema may compile to, in bytes: a pattern of twenty
+/// bytes can take a whole [`MOST_PATTERN_PROGRAM`], and a definition has room for thousands.
+const MOST_PATTERN_PROGRAMS: usize = 8 << 20;
+/// What compiling a pattern is taken for, in visits.
+const PATTERN_WEIGHT: u64 = 50;
 /// The most visits that one check may take.
 const MOST_WORK: u64 = 10_000_000;
 /// The most visits for which it is also said what is wrong.
@@ -281,6 +286,48 @@ impl Checker {
     }
 }
 
+/// How much work it is to compile a schema, in visits, told without compiling it.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::schema::weight;
+///
+/// assert!(weight(&json!({ "type": "object" })) < 10);
+/// assert!(weight(&json!({ "properties": { "a": { "pattern": "^a+$" } } })) > 50);
+/// ```
+#[must_use]
+pub fn weight(schema: &Value) -> u64 {
+    let visits = Cost::of(schema).map_or(1, |cost| cost.to_compile());
+    let patterns = u64::try_from(patterns(schema)).unwrap_or(u64::MAX);
+    // One that takes too many visits is given up before it is compiled.
+    visits
+        .min(MOST_EXPLAINED)
+        .saturating_add(patterns.saturating_mul(PATTERN_WEIGHT))
+}
+
+/// How many patterns are written in a schema.
+fn patterns(schema: &Value) -> usize {
+    let mut open = vec![schema];
+    let mut count = 0_usize;
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => {
+                for (word, below) in members {
+                    count += match (word.as_str(), below) {
+                        ("pattern", Value::String(_)) => 1,
+                        ("patternProperties", Value::Object(named)) => named.len(),
+                        _ => 0,
+                    };
+                    open.push(below);
+                }
+            }
+            _ => {}
+        }
+    }
+    count
+}
+
 /// Stands for the network: it has nothing.
 struct Nothing;
 
@@ -302,6 +349,8 @@ fn compile(source: &Value) -> Option<Compiled> {
         }
     }
     let cost = Cost::of(&resource).filter(|cost| cost.to_compile() <= MOST_EXPLAINED)?;
+    let share = MOST_PATTERN_PROGRAMS / patterns(&resource).max(1);
+    let program = share.min(MOST_PATTERN_PROGRAM);
     let registry = Registry::new()
         .retriever(Nothing)
         .add(ADDRESS, &resource)
@@ -312,7 +361,7 @@ fn compile(source: &Value) -> Option<Compiled> {
             .with_registry(&registry)
             .with_retriever(Nothing)
             .should_validate_formats(false)
-            .with_pattern_options(PatternOptions::regex().size_limit(MOST_PATTERN_PROGRAM))
+            .with_pattern_options(PatternOptions::regex().size_limit(program))
             .build(schema)
             .ok()
     };

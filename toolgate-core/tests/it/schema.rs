@@ -141,6 +141,19 @@ fn a_pattern_of_a_schema_runs_in_linear_time() {
     );
 }
 
+// spec: F38
+#[test]
+fn all_patterns_of_a_schema_together_are_small() {
+    let schema = |count: usize, pattern: &str| {
+        let one = |n: usize| json!({ "pattern": format!("{pattern}{n}") });
+        let all: Vec<_> = (0..count).map(one).collect();
+        ArgumentSchema::new(&json!({ "properties": { "a": { "anyOf": all } } })).usable()
+    };
+    assert!(schema(1, r"\p{L}{9}"));
+    assert!(!schema(400, r"\p{L}{9}"));
+    assert!(schema(400, "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{12}$"));
+}
+
 #[test]
 fn faults_name_place_and_keyword_and_never_a_value() {
     let schema = ArgumentSchema::new(&json!({
