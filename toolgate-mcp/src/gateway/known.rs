@@ -22,6 +22,8 @@ use toolgate_core::id::PrincipalId;
 use toolgate_core::id::UpstreamId;
 use toolgate_core::policy;
 use toolgate_core::policy::Policy;
+use toolgate_core::schema;
+use toolgate_core::schema::ArgumentSchema;
 use toolgate_filter::Settings;
 
 use super::Gate;
@@ -33,6 +35,11 @@ use crate::upstream::Upstream;
 
 /// The most compiled policies kept at once.
 const MOST_POLICIES: usize = 10_000;
+/// The most work that the input schemas of one source may be, in visits: fifty for each of as many
+/// tools as it may have. A schema of a kilobyte can be fifty thousand.
+const MOST_WORK: u64 = 250_000;
+/// Why a tool is left out for that.
+const TOO_MUCH_WORK: &str = "the input schemas of its source are too much work to compile";
 
 #[derive(Debug, Default)]
 struct Current {
@@ -180,8 +187,9 @@ impl Gate {
                 report.truncated.push(id.clone());
             }
             let source = upstream.source();
+            let mut work = MOST_WORK;
             for definition in &listing.definitions {
-                match offered(&source, definition) {
+                match offered(&source, definition, &mut work) {
                     Ok((tool, members)) => {
                         shown.insert(tool.digest(), members);
                         tools.push(Arc::new(tool));
@@ -255,7 +263,11 @@ impl Gate {
 }
 
 /// A tool that may be offered with what agents may see of it, or why it may not.
-fn offered(source: &Source, definition: &str) -> Result<(Tool, Map<String, Value>), String> {
+fn offered(
+    source: &Source,
+    definition: &str,
+    work: &mut u64,
+) -> Result<(Tool, Map<String, Value>), String> {
     let tool = Tool::new(source, definition).map_err(|why| why.to_string())?;
     if tool.shown().as_str() == super::OUTCOME_TOOL {
         return Err(DefinitionError::Name.to_string());
@@ -265,7 +277,13 @@ fn offered(source: &Source, definition: &str) -> Result<(Tool, Map<String, Value
         let name = toolgate_filter::clean_text(tool.shown().as_str(), &Settings::strict());
         format!("`{}` is {held}", name.value)
     })?;
-    if !tool.arguments().usable() {
+    let weight = schema::weight(tool.input_schema());
+    let Some(left) = work.checked_sub(weight) else {
+        return Err(format!("`{}`: {TOO_MUCH_WORK}", tool.shown()));
+    };
+    *work = left;
+    // Looked at and let go: only tools that are called keep what theirs compiles to.
+    if !ArgumentSchema::new(tool.input_schema()).usable() {
         let why = DefinitionError::InputSchema;
         return Err(format!("{why}: `{}`", tool.shown()));
     }

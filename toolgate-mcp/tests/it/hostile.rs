@@ -143,6 +143,33 @@ async fn a_list_without_end_is_cut_and_said_to_be() {
     assert_eq!(*host.gate.catalog_report(), report);
 }
 
+// spec: FN-25
+#[tokio::test]
+async fn schemas_that_are_too_much_work_are_left_out() {
+    let mut defs = serde_json::Map::new();
+    for n in 0..10 {
+        let next = format!("#/$defs/d{}", n + 1);
+        defs.insert(
+            format!("d{n}"),
+            json!({"allOf": [{"$ref": next}, {"$ref": next}]}),
+        );
+    }
+    defs.insert("d10".to_owned(), json!({}));
+    let schema = json!({"$ref": "#/$defs/d0", "$defs": defs});
+    let mut definitions: Vec<Value> = (0..200)
+        .map(|n| json!({"name": format!("slow{n}"), "inputSchema": schema}))
+        .collect();
+    definitions.push(tool("fine", &json!({"type": "string"})));
+    let other = Other::with(Trust::Byo, &definitions);
+    let (_, report) = Host::beside(vec![other], Deadlines::default()).await;
+    assert!(report.left_out.len() > 50, "{}", report.left_out.len());
+    assert!(
+        report.left_out[0].1.contains("too much work"),
+        "{:?}",
+        report.left_out[0]
+    );
+}
+
 fn zeros(count: usize) -> Value {
     json!({"content": [], "structuredContent": {"text": "a", "n": vec![0; count]}})
 }
