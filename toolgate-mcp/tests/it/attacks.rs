@@ -156,9 +156,7 @@ async fn a_source_that_panics_may_have_made_the_call() {
 #[tokio::test]
 async fn a_yes_that_is_on_its_way_is_stopped_by_a_kill_that_waits_for_it() {
     let mut slow = None;
-    let host = Host::over(|ledger| {
-        slow.insert(Arc::new(Slow::new(ledger))).clone()
-    });
+    let host = Host::over(|ledger| slow.insert(Arc::new(Slow::new(ledger))).clone());
     let host = host.await;
     let slow = slow.unwrap();
     let bot = host.caller(&asking()).await;

@@ -165,7 +165,7 @@ async fn a_server_that_cannot_list_its_tools_is_named_in_time() {
 async fn asked(gate: &Embedded, agent: &PrincipalId, kind: &str, size: usize) -> Value {
     let line = call(1, "t0x0", &json!({"kind": kind, "size": size}));
     let mut answers = lines(gate, agent, &[line]).await;
-    answers.pop().unwrap()["result"].take()
+    answers.pop().unwrap().get_mut("result").unwrap().take()
 }
 
 // spec: F33
